@@ -104,6 +104,22 @@ pub struct Unheld {
     pub askers: Vec<ObjectId>,
 }
 
+/// What is to be done about the ledgers of an id, as the object says that stands for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LedgerWork {
+    /// The digest of what its annotation releases.
+    release: Option<String>,
+    /// Whether a ledger is to be written.
+    unstored: bool,
+}
+
+impl LedgerWork {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 type Listener = Arc<dyn Fn(Unheld) + Send + Sync>;
 
 /// Ledgers by id and collection.
@@ -316,6 +332,25 @@ impl Deletions {
         .with_retry_after(RETRY))
     }
 
+    /// What is to be done about the ledgers of an id, by the annotations of the object that stands for it.
+    pub fn due(&self, id: &str, meta: &ObjectMeta) -> LedgerWork {
+        let (now, ledgers) = ((self.clock)(), self.of(id));
+        let released = self.steering.released_deletions(meta);
+        LedgerWork {
+            release: released.filter(|digest| ledgers.iter().any(|kept| kept.releases(digest, now))).map(str::to_owned),
+            unstored: ledgers.iter().any(|kept| kept.is_unstored()),
+        }
+    }
+
+    /// Does what is [due](Self::due): stores ledgers that changed, and lets go what was released. True if something was.
+    pub async fn settle(&self, id: &str, work: &LedgerWork) -> Result<bool, Problem> {
+        self.flush(id).await?;
+        match &work.release {
+            Some(digest) => self.approve(id, digest).await,
+            None => Ok(false),
+        }
+    }
+
     /// Releases what is held in the scopes of an id, if `digest` is the digest of that list. True if something was.
     pub async fn approve(&self, id: &str, digest: &str) -> Result<bool, Problem> {
         let mut released = false;
@@ -492,6 +527,19 @@ impl KeptLedger {
         state.version += 1;
         state.held = None;
         Some(state.version)
+    }
+
+    /// Whether a digest would release something.
+    fn releases(&self, digest: &str, now: jiff::Timestamp) -> bool {
+        let state = self.state();
+        let mut ledger = state.ledger.clone();
+        ledger.approve(digest, now) && ledger != state.ledger
+    }
+
+    /// Whether it changed since it was written; also while it is being written.
+    fn is_unstored(&self) -> bool {
+        let version = self.state().version;
+        self.stored.try_lock().map_or(true, |stored| *stored < version)
     }
 
     fn approve(&self, digest: &str, now: jiff::Timestamp) -> Option<u64> {

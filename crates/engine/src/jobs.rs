@@ -2,6 +2,7 @@
 
 pub(crate) mod definition;
 pub(crate) mod drift;
+pub(crate) mod drift_memory;
 pub(crate) mod handle;
 pub(crate) mod leadership;
 pub(crate) mod lease;

@@ -133,6 +133,10 @@ struct Pass<'a, R: Reconcile> {
 struct PlannedPass<R: Reconcile> {
     inputs: R::Inputs,
     plan: R::Plan,
+    /// Whether `apply` is called.
+    has_work: bool,
+    /// Whether the object, as long as it lives, needs its finalizer.
+    needs_finalizer: bool,
 }
 
 impl<R: Reconcile> PlannedPass<R> {
@@ -162,7 +166,8 @@ impl From<Problem> for EarlyEnd {
 
 impl<R: Reconcile> Pass<'_, R> {
     async fn run(&mut self) -> Requeue {
-        if !self.reconciler.is_relevant(&self.object) {
+        let (reconciler, object) = (self.reconciler, &self.object);
+        if !self.context.purity.step(|| reconciler.is_relevant(object)) {
             return Requeue::Rest;
         }
         if self.context.steering.is_paused(self.object.meta()) {
@@ -187,8 +192,7 @@ impl<R: Reconcile> Pass<'_, R> {
         };
         let report = self.report(&planned, applied.as_ref());
         let next = self.publish(&report, Keep::Nothing).await;
-        let free = !self.reconciler.needs_finalizer(&self.object, &planned.inputs, &planned.plan);
-        if free && !matches!(next, Requeue::Failed(_)) { self.unprotect(next).await } else { next }
+        if !planned.needs_finalizer && !matches!(next, Requeue::Failed(_)) { self.unprotect(next).await } else { next }
     }
 
     async fn end_early(&mut self, end: EarlyEnd, planned: Option<&PlannedPass<R>>) -> Requeue {
@@ -273,27 +277,29 @@ impl<R: Reconcile> Pass<'_, R> {
     async fn prepare(&mut self) -> Result<PlannedPass<R>, EarlyEnd> {
         let inputs = self.reconciler.gather(&self.object).await?;
         let (reconciler, object) = (self.reconciler, &self.object);
-        let (plan, changes) = self.context.purity.step(|| {
+        let (plan, changes, has_work, needs_finalizer) = self.context.purity.step(|| {
             let plan = reconciler.plan(object, &inputs)?;
             let changes = reconciler.changes(&plan);
-            Ok::<_, Problem>((plan, changes))
+            let (has_work, needed) = (reconciler.has_work(&plan), reconciler.needs_finalizer(object, &inputs, &plan));
+            Ok::<_, Problem>((plan, changes, has_work, needed))
         })?;
         self.planned(Ok(&changes));
-        if !self.reconciler.has_work(&plan) {
+        if !has_work {
             self.reconciler.rests(&inputs);
         }
         if self.context.mode == WriteMode::DryRun {
             return Err(EarlyEnd::Quietly(Requeue::Rest));
         }
-        Ok(PlannedPass { inputs, plan })
+        Ok(PlannedPass { inputs, plan, has_work, needs_finalizer })
     }
 
     /// Protects the object, and applies the plan where there is something to do.
-    async fn act(&mut self, PlannedPass { inputs, plan }: &PlannedPass<R>) -> Result<Option<R::Applied>, EarlyEnd> {
-        if self.reconciler.needs_finalizer(&self.object, inputs, plan) {
+    async fn act(&mut self, planned: &PlannedPass<R>) -> Result<Option<R::Applied>, EarlyEnd> {
+        let PlannedPass { inputs, plan, has_work, needs_finalizer } = planned;
+        if *needs_finalizer {
             self.protect().await?;
         }
-        if !self.reconciler.has_work(plan) {
+        if !has_work {
             return Ok(None);
         }
         if self.context.mode == WriteMode::Shadow {
@@ -354,7 +360,8 @@ impl<R: Reconcile> Pass<'_, R> {
 
     /// Stores what must be known before the first call, over the status there is.
     async fn note_intent(&mut self, inputs: &R::Inputs, plan: &R::Plan) -> Result<(), EarlyEnd> {
-        let Some(intent) = self.reconciler.intent(&self.object, inputs, plan) else { return Ok(()) };
+        let (reconciler, object) = (self.reconciler, &self.object);
+        let Some(intent) = self.context.purity.step(|| reconciler.intent(object, inputs, plan)) else { return Ok(()) };
         let now = status::current(&self.object);
         let mut wanted = now.as_object().cloned().unwrap_or_default();
         status::overlay(&mut wanted, &intent);

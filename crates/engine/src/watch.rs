@@ -4,8 +4,10 @@
 //! told, waited out and tried again; a resource that does not exist (yet) is asked for ever more slowly.
 
 pub(crate) mod cache;
+pub(crate) mod claims;
 pub(crate) mod guarded;
 pub(crate) mod mapping;
+pub(crate) mod referrers;
 
 use std::collections::VecDeque;
 use std::fmt::Debug;

@@ -4,6 +4,7 @@
 //! [`World`] is what a test plays with, [`crash`] kills the operator at every step of a scenario, [`history`] lives through what
 //! happens in any order, [`seeds`] chooses which histories. What must hold of jobs and kinds is in `portolan-testkit-suites`.
 
+pub mod breach;
 pub mod clock;
 pub mod cloudflare;
 pub mod cluster;

@@ -46,6 +46,7 @@ impl<R: Reconcile> Controller<R> {
 
     /// A controller behind a handle that others have already.
     pub fn with_handle(context: Arc<Context>, reconciler: Arc<R>, handle: Handle<R::Projection>) -> Self {
+        handle.store().scanned = context.metrics.scans(reconciler.profile().kind);
         let (selection, triggers, gates) = (Selection::all(), Vec::new(), Vec::new());
         Self { context, reconciler, handle, selection, triggers, gates, open: Arc::default() }
     }

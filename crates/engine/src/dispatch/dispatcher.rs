@@ -135,7 +135,7 @@ impl<R: Reconcile> Dispatcher<R> {
         if before.is_none() && unknown == Unknown::Stays {
             return None;
         }
-        if !self.handle.store().put(key.clone(), self.projected(raw)) {
+        if !self.handle.store().put(self.projected(raw)) {
             return None;
         }
         let was = before.as_ref().map(|known| word(known.ready));
@@ -150,6 +150,7 @@ impl<R: Reconcile> Dispatcher<R> {
     fn projected(&self, raw: &Guarded<R::Object>) -> Projected<R::Projection> {
         let meta = raw.meta();
         Projected {
+            key: Arc::new(key_of(meta)),
             uid: meta.uid.as_deref().unwrap_or_default().into(),
             generation: meta.generation.unwrap_or_default(),
             created: meta.creation_timestamp.as_ref().map(|time| time.0),

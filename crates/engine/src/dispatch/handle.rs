@@ -103,6 +103,11 @@ impl<P> Handle<P> {
         self.read(|store| store.get(key).cloned())
     }
 
+    /// The copy of a key that is kept of an object.
+    pub fn key(&self, key: &ObjectKey) -> Option<Arc<ObjectKey>> {
+        self.read(|store| store.get(key).map(|one| Arc::clone(&one.key)))
+    }
+
     /// How many objects are at work or wait though their time has come; a controller that has not listed its objects
     /// yet counts as one. 0 means that nothing happens before something changes or a time comes.
     pub fn busy(&self) -> usize {
@@ -146,8 +151,9 @@ impl<P> Handle<P> {
 mod tests {
     use super::*;
 
-    fn known(projection: u8) -> Projected<u8> {
+    fn known(name: &str, projection: u8) -> Projected<u8> {
         Projected {
+            key: Arc::new(ObjectKey::cluster(name)),
             uid: "u".into(),
             generation: 1,
             created: None,
@@ -163,7 +169,7 @@ mod tests {
     async fn objects_are_enqueued_by_what_is_known_of_them() {
         let handle = Handle::new();
         for (name, projection) in [("a", 1), ("b", 2), ("c", 1)] {
-            handle.store().put(ObjectKey::cluster(name), known(projection));
+            handle.store().put(known(name, projection));
         }
 
         let count = handle.enqueue_where(|_, projection| *projection == 1);
@@ -183,7 +189,7 @@ mod tests {
     #[tokio::test]
     async fn who_looks_may_use_the_handle_even_while_a_writer_waits() {
         let handle = Handle::<u8>::new();
-        handle.store().put(ObjectKey::cluster("a"), known(1));
+        handle.store().put(known("a", 1));
         let writer = handle.clone();
         let (started, is_started) = std::sync::mpsc::channel();
 

@@ -1,20 +1,26 @@
 //! What is kept in memory of a controller's objects: projections, not objects.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use portolan_core::ObjectKey;
+use prometheus_client::metrics::counter::Counter;
 
 /// The objects of one controller by key.
 #[derive(Clone, Debug)]
 pub struct Store<P> {
     /// Boxed, since a tree's nodes are half empty.
-    objects: BTreeMap<ObjectKey, Box<Projected<P>>>,
+    objects: BTreeMap<Arc<ObjectKey>, Box<Projected<P>>>,
+    /// Counts those that are looked at one by one: nobody should do that for each change of something else.
+    pub(crate) scanned: Counter,
 }
 
 /// What is kept of one object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projected<P> {
+    /// Its key, of which whoever refers to the object may share the copy.
+    pub key: Arc<ObjectKey>,
     /// Tells it from an earlier or later object of the same name.
     pub uid: Box<str>,
     /// The generation that was seen last.
@@ -35,7 +41,7 @@ pub struct Projected<P> {
 
 impl<P> Default for Store<P> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new() }
+        Self { objects: BTreeMap::new(), scanned: Counter::default() }
     }
 }
 
@@ -47,12 +53,14 @@ impl<P> Store<P> {
 
     /// All objects, by key.
     pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Projected<P>)> {
-        self.objects.iter().map(|(key, object)| (key, object.as_ref()))
+        self.objects.iter().map(|(key, object)| (key.as_ref(), object.as_ref())).inspect(|_| {
+            self.scanned.inc();
+        })
     }
 
     /// The projections of all objects that parse, by key.
     pub fn projections(&self) -> impl Iterator<Item = (&ObjectKey, &P)> {
-        self.objects.iter().filter_map(|(key, object)| Some((key, object.projection.as_ref()?)))
+        self.iter().filter_map(|(key, object)| Some((key, object.projection.as_ref()?)))
     }
 
     /// How many objects there are.
@@ -74,8 +82,8 @@ impl<P> Store<P> {
     }
 
     /// Takes a newer state in; answers false for one that is not newer. A new object of an old name starts afresh.
-    pub(crate) fn put(&mut self, key: ObjectKey, mut object: Projected<P>) -> bool {
-        if let Some(known) = self.objects.get(&key) {
+    pub(crate) fn put(&mut self, mut object: Projected<P>) -> bool {
+        if let Some(known) = self.objects.get(&object.key) {
             let counts = object.version != 0 && known.version != 0;
             if counts && object.version <= known.version {
                 return false;
@@ -83,8 +91,9 @@ impl<P> Store<P> {
             if known.uid == object.uid {
                 object.passed = known.passed;
             }
+            object.key = Arc::clone(&known.key);
         }
-        self.objects.insert(key, Box::new(object));
+        self.objects.insert(Arc::clone(&object.key), Box::new(object));
         true
     }
 }
@@ -99,6 +108,7 @@ mod tests {
 
     fn object(uid: &str, version: u64) -> Projected<u8> {
         Projected {
+            key: Arc::new(key("a")),
             uid: uid.into(),
             generation: 1,
             created: None,
@@ -113,31 +123,31 @@ mod tests {
     #[test]
     fn older_states_are_not_taken_in() {
         let mut store = Store::default();
-        assert!(store.put(key("a"), object("u", 5)));
+        assert!(store.put(object("u", 5)));
 
-        assert!(!store.put(key("a"), object("u", 5)));
-        assert!(!store.put(key("a"), object("u", 4)));
-        assert!(store.put(key("a"), object("u", 6)));
+        assert!(!store.put(object("u", 5)));
+        assert!(!store.put(object("u", 4)));
+        assert!(store.put(object("u", 6)));
     }
 
     #[test]
     fn a_new_object_of_an_old_name_starts_afresh() {
         let mut store = Store::default();
-        store.put(key("a"), object("u", 5));
+        store.put(object("u", 5));
         store.get_mut(&key("a")).unwrap().passed = 9;
 
-        store.put(key("a"), object("u", 6));
+        store.put(object("u", 6));
         assert_eq!(store.get(&key("a")).unwrap().passed, 9);
-        store.put(key("a"), object("v", 7));
+        store.put(object("v", 7));
         assert_eq!(store.get(&key("a")).unwrap().passed, 0);
     }
 
     #[test]
     fn where_versions_do_not_count_every_state_is_taken_in() {
         let mut store = Store::default();
-        store.put(key("a"), object("u", 0));
+        store.put(object("u", 0));
 
-        assert!(store.put(key("a"), object("u", 0)));
+        assert!(store.put(object("u", 0)));
     }
 
     const OBJECTS: usize = 100_000;
@@ -153,6 +163,7 @@ mod tests {
         let mut store = Store::default();
         for number in 0..OBJECTS {
             let known = Projected {
+                key: Arc::new(key(&format!("record-number-{number}"))),
                 uid: format!("00000000-0000-0000-0000-{number:012}").into(),
                 generation: 1,
                 created: Some(Timestamp::UNIX_EPOCH),
@@ -162,7 +173,7 @@ mod tests {
                 version: 1,
                 passed: 1,
             };
-            store.put(key(&format!("record-number-{number}")), known);
+            store.put(known);
         }
         store
     }

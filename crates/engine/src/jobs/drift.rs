@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::jobs::task::Task;
 
 /// When drift passes are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +57,20 @@ impl Drift {
             Self::Off => USUAL,
             Self::Every(interval) => interval,
         }
+    }
+
+    /// Making passes as a task of a job.
+    pub fn into_task<F>(self, shutdown: CancellationToken, pass: impl Fn() -> F + Send + Sync + 'static) -> Task
+    where
+        F: Future<Output = Passed> + Send + 'static,
+    {
+        let run = async move {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.keep_passing(pass) => {}
+            }
+        };
+        Task::new("drift", || 0, run)
     }
 
     /// Makes passes, one after the other, for good.

@@ -1,7 +1,6 @@
 //! The jobs of a process: each runs while it leads, and stops alone.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -16,6 +15,7 @@ use crate::jobs::lease::{Candidacy, Election, Term};
 use crate::jobs::task::{Busy, JobTasks, NotReady, Task};
 use crate::observe::health::{Check, Probes};
 use crate::observe::watchdog::Watchdog;
+use crate::verdicts::Verdicts;
 
 /// A job that failed to start or broke is started again after this.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -92,7 +92,7 @@ impl Job {
 }
 
 /// What is known of the jobs from outside.
-type JobStates = Arc<Mutex<BTreeMap<&'static str, JobState>>>;
+type JobStates = Arc<Verdicts<&'static str, JobState>>;
 
 /// Where a job stands.
 enum JobState {
@@ -167,18 +167,17 @@ impl Manager {
 
     /// Which jobs run in this process now.
     pub fn leading(&self) -> Vec<&'static str> {
-        let states = self.states.lock().expect("nothing panics while it is held");
-        states.iter().filter(|(_, state)| matches!(state, JobState::Running(_))).map(|(name, _)| *name).collect()
+        let runs = |(name, state): (&&'static str, &JobState)| matches!(state, JobState::Running(_)).then_some(*name);
+        self.states.read(|states| states.iter().filter_map(runs).collect())
     }
 
     /// Which jobs wait, and what they lack.
     pub fn waiting(&self) -> Vec<(&'static str, String)> {
-        let states = self.states.lock().expect("nothing panics while it is held");
         let lack = |(name, state): (&&'static str, &JobState)| match state {
             JobState::Waiting(lack) => Some((*name, lack.clone())),
             _ => None,
         };
-        states.iter().filter_map(lack).collect()
+        self.states.read(|states| states.iter().filter_map(lack).collect())
     }
 
     /// What the health endpoints answer: alive while no job has ended by itself, ready when every job stands by or runs with
@@ -193,10 +192,7 @@ impl Manager {
                 .map(|(name, supervisor)| Check::of(*name, ended(supervisor).then(|| "it died".to_owned())));
             std::iter::once(watchdog()).chain(jobs).collect()
         };
-        let ready = move || {
-            let states = states.lock().expect("nothing panics while it is held");
-            states.iter().flat_map(|(name, state)| state.checks(name)).collect()
-        };
+        let ready = move || states.read(|states| states.iter().flat_map(|(name, state)| state.checks(name)).collect());
         Probes::new(alive, ready)
     }
 
@@ -208,13 +204,12 @@ impl Manager {
 }
 
 fn busy(states: &JobStates) -> usize {
-    let states = states.lock().expect("nothing panics while it is held");
     let of = |state: &JobState| match state {
         JobState::Starting => 1,
         JobState::Waiting(_) | JobState::Standby | JobState::Stopped => 0,
         JobState::Running(tasks) => tasks.iter().map(|task| (task.busy)()).sum(),
     };
-    states.values().map(of).sum()
+    states.read(|states| states.values().map(of).sum())
 }
 
 /// A job's place in the process.
@@ -234,7 +229,7 @@ enum Stopped {
 impl Supervisor {
     fn set(&self, state: JobState) {
         self.context.metrics.leads(self.name, matches!(state, JobState::Running(_)));
-        self.states.lock().expect("nothing panics while it is held").insert(self.name, state);
+        self.states.put(self.name, state);
     }
 
     async fn run(self, job: Job, shutdown: CancellationToken) {

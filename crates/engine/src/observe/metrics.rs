@@ -29,6 +29,7 @@ pub const METRICS: &[Metric] = &[
     AGE,
     RUNNING,
     OBJECTS,
+    SCANNED,
     WRITES,
     PANICS,
     WATCH_ERRORS,
@@ -113,6 +114,11 @@ const OBJECTS: Metric = Metric::gauge(
     says: "{{ $value }} objects of kind {{ $labels.kind }} are not Ready: their conditions say why, and the page on \
                    troubleshooting what to do",
 });
+const SCANNED: Metric = Metric::counter(
+    "portolan_objects_scanned",
+    &["kind"],
+    "Objects that were looked at one by one, because something else changed or to be counted",
+);
 const WRITES: Metric = Metric::counter("portolan_status_writes", &["kind"], "Statuses written");
 const PANICS: Metric =
     Metric::counter("portolan_reconcile_panics", &["kind"], "Passes that ended in a panic").alert(Alert {
@@ -211,6 +217,7 @@ pub struct Metrics {
     age: Family<KindLabel, Gauge<f64, AtomicU64>>,
     running: Family<KindLabel, Gauge>,
     objects: Family<Readiness, Gauge>,
+    scanned: Family<KindLabel, Counter>,
     writes: Family<KindLabel, Counter>,
     panics: Family<KindLabel, Counter>,
     watch_errors: Family<Watched, Counter>,
@@ -241,6 +248,7 @@ impl Metrics {
             age: Family::default(),
             running: Family::default(),
             objects: Family::default(),
+            scanned: Family::default(),
             writes: Family::default(),
             panics: Family::default(),
             watch_errors: Family::default(),
@@ -264,6 +272,7 @@ impl Metrics {
         AGE.register(registry, self.age.clone());
         RUNNING.register(registry, self.running.clone());
         OBJECTS.register(registry, self.objects.clone());
+        SCANNED.register(registry, self.scanned.clone());
         WRITES.register(registry, self.writes.clone());
         PANICS.register(registry, self.panics.clone());
         WATCH_ERRORS.register(registry, self.watch_errors.clone());
@@ -333,6 +342,11 @@ impl Metrics {
         if let Some(to) = to {
             gauge(to).inc();
         }
+    }
+
+    /// Counts the objects of a kind that are looked at one by one.
+    pub(crate) fn scans(&self, kind: &'static str) -> Counter {
+        self.scanned.get_or_create_owned(&KindLabel { kind })
     }
 
     pub(crate) fn wrote_status(&self, kind: &'static str) {

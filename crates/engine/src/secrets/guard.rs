@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use kube::{Api, Client};
 use portolan_core::{ObjectKey, Problem, digest_hex};
@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::{Context, FIELD_MANAGER, WriteMode};
 use crate::dispatch::fingerprint::key_of;
 use crate::jobs::task::Task;
+use crate::namespaces::{NamespaceState, state_of};
 use crate::pass::finalizer::Finalizers;
 use crate::pass::kubernetes_problem;
 use crate::pass::status::in_time;
@@ -260,10 +261,9 @@ impl SecretGuard {
     /// Whether a Secret's namespace is being deleted.
     async fn namespace_ends(&self, key: &ObjectKey) -> Result<bool, Problem> {
         let name = key.namespace.as_deref().unwrap_or_default();
-        let api: Api<Namespace> = Api::all(self.inner.client.clone());
-        let found = in_time(api.get_metadata_opt(name)).await;
-        let found = found.map_err(|error| kubernetes_problem(format_args!("reading Namespace {name}"), &error))?;
-        Ok(found.is_none_or(|found| found.metadata.deletion_timestamp.is_some()))
+        let state = state_of(&self.inner.client, name).await;
+        let state = state.map_err(|error| kubernetes_problem(format_args!("reading Namespace {name}"), &error))?;
+        Ok(state != NamespaceState::Stays)
     }
 
     async fn put_on(&self, key: &ObjectKey) -> Result<bool, Problem> {

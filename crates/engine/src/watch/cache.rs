@@ -44,6 +44,19 @@ type Listener<K> = Box<dyn Fn(Option<&K>, Option<&K>) + Send + Sync>;
 
 type Doubter = Box<dyn Fn() + Send + Sync>;
 
+/// Acts as long as the owner lives.
+fn weakly<T, K, F: Fn(&T, Option<&K>, Option<&K>)>(
+    owner: &Arc<T>,
+    act: F,
+) -> impl Fn(Option<&K>, Option<&K>) + use<T, K, F> {
+    let owner = Arc::downgrade(owner);
+    move |before, after| {
+        if let Some(owner) = owner.upgrade() {
+            act(&owner, before, after);
+        }
+    }
+}
+
 /// Which changes a listener hears of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hears {
@@ -56,6 +69,8 @@ enum Hears {
 /// A mirror of a collection. Clones share it.
 pub struct Cache<K> {
     inner: Arc<Inner<K>>,
+    /// Takes off what need not be kept of an object.
+    trim: fn(&mut K),
 }
 
 struct Inner<K> {
@@ -77,7 +92,7 @@ struct Inner<K> {
 
 impl<K> Clone for Cache<K> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone() }
+        Self { inner: self.inner.clone(), trim: self.trim }
     }
 }
 
@@ -101,7 +116,13 @@ impl<K> Cache<K> {
             doubters: Mutex::default(),
             ready: watch::channel(false).0,
         };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), trim: |_| {} }
+    }
+
+    /// Keeps no more of each object than `trim` leaves: what nobody reads need not stay in memory.
+    #[must_use]
+    pub fn trimming(self, trim: fn(&mut K)) -> Self {
+        Self { trim, ..self }
     }
 }
 
@@ -159,6 +180,24 @@ impl<K: Object> Cache<K> {
     /// wrote it knows.
     pub fn on_seen(&self, listener: impl Fn(Option<&K>, Option<&K>) + Send + Sync + 'static) {
         self.listen(Box::new(listener), Hears::Watch);
+    }
+
+    /// As [`on_change`](Self::on_change), for an owner that the cache does not keep alive: it may own the cache.
+    pub fn follow<T: Send + Sync + 'static>(
+        &self,
+        owner: &Arc<T>,
+        act: impl Fn(&T, Option<&K>, Option<&K>) + Send + Sync + 'static,
+    ) {
+        self.on_change(weakly(owner, act));
+    }
+
+    /// As [`on_seen`](Self::on_seen), for an owner that the cache does not keep alive.
+    pub fn follow_seen<T: Send + Sync + 'static>(
+        &self,
+        owner: &Arc<T>,
+        act: impl Fn(&T, Option<&K>, Option<&K>) + Send + Sync + 'static,
+    ) {
+        self.on_seen(weakly(owner, act));
     }
 
     fn listen(&self, listener: Listener<K>, hears: Hears) {
@@ -285,7 +324,8 @@ impl<K: Object> Cache<K> {
             return;
         }
         match raw.body {
-            GuardedBody::Typed(object) => {
+            GuardedBody::Typed(mut object) => {
+                (self.trim)(&mut object);
                 self.put(key.clone(), Some(Arc::new(*object)), Hears::Watch);
                 self.set_malformed(&key, false);
             }
@@ -477,5 +517,21 @@ mod tests {
         cache.see(CollectionEvent::Listed);
 
         assert_eq!(version(&cache), Some(5));
+    }
+
+    #[test]
+    fn finding_25_what_nobody_reads_of_an_object_is_not_kept() {
+        let cache = Cache::new().trimming(|map: &mut ConfigMap| map.data = None);
+        let large = |version: u64| {
+            let mut object = serde_json::to_value(map("u", version)).unwrap();
+            object["data"] = serde_json::json!({"blob": "x".repeat(1 << 20)});
+            serde_json::from_value(object).unwrap()
+        };
+
+        cache.see(CollectionEvent::Found(large(5)));
+        cache.see(CollectionEvent::Changed(large(6)));
+
+        let kept = cache.get(&ObjectKey::cluster("a")).unwrap();
+        assert_eq!((version(&cache), kept.data.as_ref()), (Some(6), None));
     }
 }

@@ -77,8 +77,8 @@ impl<K: Kind> Drifts for KindReconciler<K> {
 impl JobContext {
     /// The name of a zone that a `CloudflareDomain` shows; none for accounts.
     fn zone_names(&self, scope: RemoteScope, id: &str) -> Vec<String> {
-        let domains = self.domains.iter().filter(|_| scope == RemoteScope::Zone);
-        domains.filter(|one| one.zone_id() == Some(id)).map(|one| one.spec.domain.to_ascii_lowercase()).collect()
+        let domains = if scope == RemoteScope::Zone { self.domains_of_zone(id) } else { Vec::new() };
+        domains.iter().map(|one| one.spec.domain.to_ascii_lowercase()).collect()
     }
 
     /// The accounts that credentials are for.

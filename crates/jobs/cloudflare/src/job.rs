@@ -20,9 +20,10 @@ use crate::kinds::{
     self, CloudflareCredentials, CloudflareDomain, ClusterTunnel, Tunnel as NamespacedTunnel, VirtualNetwork,
 };
 use crate::life::{KindReconciler, key_of};
+use crate::lookup::LookupIndex;
 use crate::projection::{self, Projection};
 use crate::resolve::Zones;
-use crate::triggers::{self, Triggers};
+use crate::triggers::Triggers;
 
 /// The lease that the older operator leads by: the two never lead together.
 pub const LEASE: &str = "9f193cf8.cloudflare-operator.io";
@@ -49,6 +50,7 @@ pub(crate) struct JobContext {
     pub(crate) guarded: Mutex<BTreeMap<ObjectKey, Vec<String>>>,
     pub(crate) deletions: Deletions,
     pub(crate) triggers: Triggers,
+    pub(crate) lookup: LookupIndex,
     pub(crate) zones: Zones,
     pub(crate) credentials: Cache<CloudflareCredentials>,
     pub(crate) domains: Cache<CloudflareDomain>,
@@ -58,7 +60,7 @@ pub(crate) struct JobContext {
 }
 
 impl JobContext {
-    fn new(context: &Context, clients: Arc<Clients>) -> Self {
+    pub(crate) fn new(context: &Context, clients: Arc<Clients>) -> Self {
         Self {
             client: context.client.clone(),
             clients,
@@ -70,6 +72,7 @@ impl JobContext {
             guarded: Mutex::default(),
             deletions: Deletions::new(context, RELEASED_ON),
             triggers: Triggers::default(),
+            lookup: LookupIndex::default(),
             zones: Zones::default(),
             credentials: Cache::new(),
             domains: Cache::new(),
@@ -99,37 +102,14 @@ impl JobContext {
         }
     }
 
-    /// Whether a namespace is going, with everything in it. Where that cannot be read, it is not.
-    pub(crate) async fn is_ending(&self, namespace: Option<&str>) -> bool {
-        let Some(namespace) = namespace else { return false };
-        let api: kube::Api<k8s_openapi::api::core::v1::Namespace> = kube::Api::all(self.client.clone());
-        let found = api.get_metadata_opt(namespace).await;
-        found.ok().flatten().is_some_and(|found| found.metadata.deletion_timestamp.is_some())
-    }
-
-    /// Caches and what their changes make run. The caches must not keep what owns them alive.
+    /// What the changes of caches make run.
     fn follow_caches(self: &Arc<Self>) {
-        let shared = Arc::downgrade(self);
-        self.credentials.on_change(move |before, after| {
-            if let Some(shared) = shared.upgrade() {
-                shared.credentials_changed(before, after);
-            }
-        });
-        let shared = Arc::downgrade(self);
-        self.domains.on_change(move |before, after| {
-            let standing = |one: &CloudflareDomain| (one.spec.clone(), one.zone_id().map(str::to_owned));
-            if let Some(shared) = shared.upgrade().filter(|_| before.map(standing) != after.map(standing)) {
-                let domains = [before, after].into_iter().flatten();
-                domains.for_each(|one| shared.triggers.domain_changed(&one.spec.domain));
-            }
-        });
-        let shared = Arc::downgrade(self);
-        self.networks.on_change(move |before, after| {
+        self.credentials.follow(self, Self::credentials_changed);
+        self.domains.follow(self, Self::domain_changed);
+        self.networks.follow(self, |shared, before, after| {
             let is_default = |one: &VirtualNetwork| one.status.as_ref().and_then(|status| status.is_default);
             // Another default lets the former one go.
-            if before.and_then(is_default) != after.and_then(is_default)
-                && let Some(shared) = shared.upgrade()
-            {
+            if before.and_then(is_default) != after.and_then(is_default) {
                 shared.triggers.held_released();
             }
         });
@@ -140,6 +120,7 @@ impl JobContext {
 
     /// What uses a credential runs when its spec changes, or when Cloudflare accepts it after refusing it.
     fn credentials_changed(&self, before: Option<&CloudflareCredentials>, after: Option<&CloudflareCredentials>) {
+        self.lookup.credentials_seen(before, after, &self.operator_namespace);
         let spec = |one: &CloudflareCredentials| one.spec.clone();
         let accepted = before.and_then(CloudflareCredentials::validated) == Some(false)
             && after.and_then(CloudflareCredentials::validated) == Some(true);
@@ -156,12 +137,21 @@ impl JobContext {
         }
     }
 
+    /// What lies in a domain runs when the domain's spec or its zone changes.
+    fn domain_changed(&self, before: Option<&CloudflareDomain>, after: Option<&CloudflareDomain>) {
+        self.lookup.domain_seen(before, after);
+        let standing = |one: &CloudflareDomain| (one.spec.clone(), one.zone_id().map(str::to_owned));
+        if before.map(standing) != after.map(standing) {
+            let domains = [before, after].into_iter().flatten();
+            domains.for_each(|one| self.triggers.domain_changed(&one.spec.domain));
+        }
+    }
+
     /// What refers to an object runs when the id in its status changes.
     fn follow_id<K: Kind>(self: &Arc<Self>, cache: &Cache<K>, kind: &'static str, id: fn(&K) -> Option<&str>) {
-        let shared = Arc::downgrade(self);
-        cache.on_change(move |before, after| {
+        cache.follow(self, move |shared, before, after| {
             if before.and_then(id) != after.and_then(id)
-                && let (Some(key), Some(shared)) = (before.or(after).map(key_of), shared.upgrade())
+                && let Some(key) = before.or(after).map(key_of)
             {
                 shared.triggers.changed(&projection::object(kind, key.namespace.as_deref(), &key.name), None);
             }
@@ -191,11 +181,7 @@ impl JobContext {
         self.secrets.forget(key);
         let namespace = key.namespace.as_deref().unwrap_or_default();
         self.triggers.changed(&projection::secret(namespace, &key.name), Some(CloudflareCredentials::KIND));
-        let names = |one: &CloudflareCredentials| {
-            let reference = &one.spec.secret_ref;
-            reference.name == key.name && reference.namespace_or(&self.operator_namespace) == namespace
-        };
-        let credentials: Vec<_> = self.credentials.iter().filter(|one| names(one)).map(|one| key_of(&*one)).collect();
+        let credentials = self.lookup.credentials_of(key);
         for one in &credentials {
             self.triggers.changed(&projection::credentials(&one.name), Some(CloudflareCredentials::KIND));
             if self.credentials.get(one).is_some_and(|one| one.spec.is_default) {
@@ -245,22 +231,16 @@ impl CloudflareJob {
             shared,
             metrics: Arc::clone(&self.context.metrics),
         });
-        starter.tasks.push(drift_task(self.drift, Arc::clone(&drifting), shutdown.clone()));
+        let in_turn = Arc::clone(&drifting);
+        starter.tasks.push(self.drift.into_task(shutdown.clone(), move || {
+            let drifting = Arc::clone(&in_turn);
+            async move { drifting.pass_in_turn().await }
+        }));
         JobTasks::from(starter.tasks).passing(move || {
             let drifting = Arc::clone(&drifting);
             async move { drifting.pass().await }
         })
     }
-}
-
-fn drift_task(drift: Drift, drifting: Arc<Drifting>, shutdown: CancellationToken) -> Task {
-    let run = async move {
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = drift.keep_passing(|| drifting.pass_in_turn()) => {}
-        }
-    };
-    Task::new("drift", || 0, run)
 }
 
 /// Makes the controller of each kind.
@@ -282,12 +262,10 @@ impl kinds::Visitor for Starter {
         self.shared.triggers.add(K::KIND, handle.clone());
         // Set once, right here.
         let _ = living.handle.set(handle.clone());
-        let (shared, loaded) = (Arc::clone(&self.shared), self.loaded.clone());
-        let mut controller =
-            Controller::with_handle(Arc::clone(&self.context), Arc::clone(&living), handle).after(async move {
-                shared.caches_ready().await;
-                loaded.ready().await;
-            });
+        let shared = Arc::clone(&self.shared);
+        let mut controller = Controller::with_handle(Arc::clone(&self.context), Arc::clone(&living), handle)
+            .after(async move { shared.caches_ready().await })
+            .after(self.loaded.clone().ready());
         match K::LIFE {
             Management::Observed => self.observed.push(controller.handle()),
             Management::Owned | Management::Singleton => {
@@ -298,7 +276,7 @@ impl kinds::Visitor for Starter {
             controller = self.watch_secrets(controller);
         }
         for resource in K::sources() {
-            controller = watch_source(controller, &resource);
+            controller = watch_source(controller, &self.shared, &resource);
         }
         self.drifts.push(living);
         self.tasks.push(controller.into_task(self.shutdown.clone()));
@@ -336,20 +314,14 @@ async fn first_pass(handles: Vec<Handle<Projection>>) {
 /// Objects whose addresses are published make their records run.
 fn watch_source<K: Kind>(
     controller: Controller<KindReconciler<K>>,
+    shared: &Arc<JobContext>,
     resource: &ApiResource,
 ) -> Controller<KindReconciler<K>> {
-    let kind = resource.kind.clone();
-    controller.watch_metadata(resource, Selection::all(), move |seen, store| {
-        let key = match &seen {
-            Related::Here(object) => portolan_engine::key_of(&object.metadata),
-            Related::Gone(key) => (*key).clone(),
-        };
-        let mut dependents =
-            triggers::dependents(store, &projection::object(&kind, key.namespace.as_deref(), &key.name));
-        if kind == "Gateway" {
-            // Routes have their addresses from Gateways that only the route itself names.
-            dependents.extend(triggers::dependents_of_routes(store));
+    let (kind, shared) = (resource.kind.clone(), Arc::clone(shared));
+    controller.watch_metadata(resource, Selection::all(), move |seen, _| match seen {
+        Related::Here(object) => {
+            shared.triggers.published_from(K::KIND, &kind, &portolan_engine::key_of(&object.metadata))
         }
-        dependents
+        Related::Gone(key) => shared.triggers.published_from(K::KIND, &kind, key),
     })
 }

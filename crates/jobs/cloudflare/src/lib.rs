@@ -6,7 +6,6 @@
 mod access;
 mod allow;
 pub mod blocks;
-mod claims;
 mod definition;
 mod drift;
 mod gone;
@@ -15,6 +14,7 @@ mod job;
 pub mod kind;
 pub mod kinds;
 mod life;
+mod lookup;
 mod projection;
 pub mod reasons;
 mod resolve;

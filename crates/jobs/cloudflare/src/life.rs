@@ -3,6 +3,8 @@
 mod apply;
 mod gather;
 mod plan;
+#[cfg(test)]
+mod purity_tests;
 mod report;
 
 use std::collections::BTreeMap;
@@ -11,16 +13,15 @@ use std::time::Duration;
 
 use portolan_cloudflare_api::{Client, CollectionHandle, Entry, Item, PendingWrite};
 use portolan_core::{Mark, ObjectId, ObjectKey, Plan, Problem, reasons};
-use portolan_engine::{Handle, Outcome, Profile, Projected, Reconcile, Report};
+use portolan_engine::{Claims, Handle, LedgerWork, Outcome, Profile, Projected, Reconcile, Report};
 use serde_json::Value;
 
-use crate::claims::Claims;
 use crate::definition::STEERING;
 use crate::job::JobContext;
 use crate::kind::{Kind, Management, Recorded, Resolved};
 use crate::projection::Projection;
 use crate::resolve::{Right, ScopeRef};
-use crate::settled::DriftMemory;
+use crate::settled::SettledObjects;
 use crate::sheet::IntentStatus;
 use portolan_core::ownership::{Matched, RemoteWrite};
 
@@ -31,8 +32,9 @@ const SOON: Duration = Duration::from_secs(1);
 pub(crate) struct KindReconciler<K: Kind> {
     pub(crate) shared: Arc<JobContext>,
     pub(crate) handle: OnceLock<Handle<Projection>>,
-    pub(crate) settled: DriftMemory,
-    pub(crate) claims: Claims,
+    pub(crate) settled: SettledObjects,
+    /// By the digests of claims.
+    pub(crate) claims: Claims<u64>,
     kind: std::marker::PhantomData<fn() -> K>,
 }
 
@@ -77,6 +79,8 @@ pub(crate) struct Inputs<B: Item> {
     still_used: usize,
     /// Whether the object is to delete itself.
     ends_itself: bool,
+    /// What is due in the ledgers of the scope that the object stands for.
+    ledgers: LedgerWork,
     /// When Cloudflare was asked.
     checked_at: String,
 }
@@ -87,6 +91,8 @@ pub(crate) struct Steps<B> {
     former: Vec<RemoteWrite<B>>,
     changes: Plan,
     ends_itself: bool,
+    /// The scope that the object stands for, and what is due in its ledgers.
+    ledgers: Option<(String, LedgerWork)>,
 }
 
 /// What stands for the object after its plan was carried out.
@@ -99,7 +105,7 @@ impl<K: Kind> KindReconciler<K> {
         Self {
             shared,
             handle: OnceLock::new(),
-            settled: DriftMemory::default(),
+            settled: SettledObjects::default(),
             claims: Claims::default(),
             kind: std::marker::PhantomData,
         }
@@ -114,7 +120,9 @@ impl<K: Kind> KindReconciler<K> {
         let key = key_of(object);
         match &inputs.here {
             Some(found) if object.meta().deletion_timestamp.is_none() => {
-                self.settled.set(&key, (&found.place.id, &found.client), present, beside.is_empty());
+                let kept = self.handle.get().and_then(|handle| handle.key(&key));
+                let key = kept.unwrap_or_else(|| key.clone().into());
+                self.settled.set(key, (&found.place.id, &found.client), present, beside.is_empty());
             }
             _ => self.settled.remove(&key),
         }
@@ -160,11 +168,13 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     }
 
     fn seen(&self, key: &ObjectKey, before: Option<&Projected<Projection>>, after: Option<&Projected<Projection>>) {
+        self.shared.triggers.seen::<K>(before, after);
+        // Who else wants the same is told when what stands for this one is gone.
+        self.claims.seen(before, after, |projection| projection.claim);
         let Some(after) = after else { return self.gone(key) };
         // What does not parse is as it was before.
         let Some(projection) = &after.projection else { return };
         let known = before.and_then(|one| one.projection.as_ref());
-        self.claims.note(known.and_then(|known| known.claim), projection.claim);
         let needs = |made_with: Option<_>, one: Option<&Projected<Projection>>| {
             (made_with, one.is_some_and(|one| one.deleting))
         };
@@ -202,11 +212,18 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
             return Err(problem);
         }
         let changes = plan::changes::<K>(object, inputs, &here.steps, &former);
-        Ok(Steps { here, former, changes, ends_itself: inputs.ends_itself })
+        let ledgers = inputs.observed.as_ref().filter(|_| !inputs.ledgers.is_empty());
+        let ledgers = ledgers.map(|entry| (entry.id.clone(), inputs.ledgers.clone()));
+        Ok(Steps { here, former, changes, ends_itself: inputs.ends_itself, ledgers })
     }
 
     fn changes(&self, plan: &Self::Plan) -> Plan {
         plan.changes.clone()
+    }
+
+    /// What is held is let go, which changes nothing at Cloudflare yet.
+    fn has_work(&self, plan: &Self::Plan) -> bool {
+        !plan.changes.is_empty() || plan.ledgers.is_some()
     }
 
     fn intent(&self, object: &K, inputs: &Self::Inputs, plan: &Self::Plan) -> Option<Value> {
@@ -222,6 +239,11 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
     async fn apply(&self, object: &K, inputs: &Self::Inputs, plan: &Self::Plan) -> Result<Self::Applied, Problem> {
         if let Some(found) = inputs.here.as_ref().filter(|_| plan.here.steps.is_empty()) {
             found.expect_no_longer();
+        }
+        if let Some((scope, work)) = &plan.ledgers
+            && self.shared.deletions.settle(scope, work).await?
+        {
+            self.shared.triggers.held_released();
         }
         if plan.ends_itself {
             self.shared.delete(object).await?;

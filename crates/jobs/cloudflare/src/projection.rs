@@ -11,13 +11,13 @@ pub(crate) struct Projection {
     /// Digest of what no other object may want too.
     pub(crate) claim: Option<u64>,
     /// Digests of what the object depends on, as the functions below name it.
-    depends: Box<[u64]>,
+    pub(crate) depends: Box<[u64]>,
     /// Digest of the credential that made what its status records.
     pub(crate) made_with: Option<u64>,
     /// The Secret beside it that this credential is, where it is one.
     pub(crate) secret: Option<Box<str>>,
     /// The name whose domain says which zone it is in.
-    host: Option<Box<str>>,
+    pub(crate) host: Option<Box<str>>,
     /// The ids that its status records: of what it made, or of the zone or account that it stands for.
     pub(crate) ids: Box<[Box<str>]>,
     /// Whether it says that it is the default of its kind.
@@ -63,27 +63,15 @@ impl Projection {
     pub(crate) fn stands_for(&self, id: &str) -> bool {
         self.ids.iter().any(|one| &**one == id)
     }
+}
 
-    /// Whether the object's name lies in a domain.
-    pub(crate) fn lies_in(&self, domain: &str) -> bool {
-        let domain = plain(domain);
-        let rest = self.host.as_deref().and_then(|host| host.strip_suffix(domain.as_str()));
-        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    }
-
-    /// Whether what the object recorded was made with this credential.
-    pub(crate) fn was_made_with(&self, credentials: &str) -> bool {
-        self.made_with == Some(digest(credentials))
-    }
-
-    /// Whether the object depends on what `dependency` names.
-    pub(crate) fn depends_on(&self, dependency: &str) -> bool {
-        self.depends.contains(&digest(dependency))
-    }
+/// What a name ends in, label by label: itself, and all that it lies in.
+pub(crate) fn endings(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name), |rest| rest.split_once('.').map(|(_, rest)| rest))
 }
 
 /// A name as domains are compared.
-fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     name.trim_end_matches('.').to_lowercase()
 }
 
@@ -154,6 +142,17 @@ mod tests {
             "metadata": { "name": "www", "namespace": "web" }, "spec": spec,
         });
         Projection::of(&from_value::<DnsRecord>(object).expect("it is complete"))
+    }
+
+    impl Projection {
+        fn lies_in(&self, domain: &str) -> bool {
+            let domain = plain(domain);
+            self.host.iter().flat_map(|host| endings(host)).any(|ending| ending == domain)
+        }
+
+        fn depends_on(&self, dependency: &str) -> bool {
+            self.depends.contains(&digest(dependency))
+        }
     }
 
     #[test]

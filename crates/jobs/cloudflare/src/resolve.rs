@@ -23,7 +23,7 @@ use crate::job::JobContext;
 use crate::kind::{
     CredentialsFrom, Kind, Needs, NetworkNeed, Recorded, Resolved, ResolvedTunnel, ResolvedZone, ZoneHint,
 };
-use crate::kinds::{CloudflareCredentials, resolve_zone};
+use crate::kinds::{CloudflareCredentials, CloudflareDomain, resolve_zone};
 use crate::reasons::NOT_ALLOWED;
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
@@ -151,7 +151,7 @@ impl JobContext {
         if let Some(credentials) = self.used(used) {
             allow::credentials_publish(&credentials, name)?;
         }
-        let mut domains = self.domains.iter().filter(|domain| domain.zone_id() == Some(zone.id.as_str()));
+        let mut domains = self.domains_of_zone(zone.id.as_str()).into_iter();
         domains.try_for_each(|domain| allow::domain_takes(&domain, subject.key.namespace.as_deref(), name))
     }
 
@@ -164,8 +164,9 @@ impl JobContext {
             }
             from => {
                 let from = self.named_by_domain(needs).map_or_else(|| from.clone(), CredentialsFrom::Named);
-                let all: Vec<_> = self.credentials.iter().collect();
-                let Some(chosen) = access::choose(&from, &all)?.or_else(|| subject.credentials.clone()) else {
+                let Some(chosen) =
+                    access::choose(&from, &self.credentials_meant(&from))?.or_else(|| subject.credentials.clone())
+                else {
                     return Err(Problem::invalid(reasons::INVALID_CONFIG, "no credentials are named"));
                 };
                 access::open(&chosen, &self.secrets, &self.clients, &self.operator_namespace).await
@@ -177,13 +178,13 @@ impl JobContext {
     fn named_by_domain(&self, needs: &Needs) -> Option<String> {
         let zone = needs.zone.as_ref().filter(|_| needs.credentials == CredentialsFrom::Default)?;
         let name = zone.domain.as_deref().unwrap_or(&zone.name);
-        let domains: Vec<_> = self.domains.iter().collect();
-        let by_id = zone.id.as_deref().and_then(|id| domains.iter().find(|one| one.zone_id() == Some(id)));
-        let found = match by_id {
-            Some(found) => found,
-            None => resolve_zone(domains.iter().map(AsRef::as_ref), &Hostname::parse(name).ok()?)?,
-        };
-        found.spec.credentials_ref.as_ref().map(|reference| reference.name.clone())
+        let credentials =
+            |found: &CloudflareDomain| found.spec.credentials_ref.as_ref().map(|reference| reference.name.clone());
+        if let Some(found) = zone.id.as_deref().and_then(|id| self.domains_of_zone(id).into_iter().next()) {
+            return credentials(&found);
+        }
+        let name = Hostname::parse(name).ok()?;
+        credentials(resolve_zone(self.domains_around(&name).iter().map(AsRef::as_ref), &name)?)
     }
 
     /// The client that an object's remote part goes with: the credential that made it, whatever the spec says now.
@@ -209,7 +210,8 @@ impl JobContext {
 
     /// Whether Cloudflare is known to refuse the credential, so that asking is of no use.
     pub(crate) fn is_refused(&self, needs: &Needs) -> bool {
-        let chosen = access::choose(&needs.credentials, &self.credentials.iter().collect::<Vec<_>>()).ok().flatten();
+        let meant = self.credentials_meant(&needs.credentials);
+        let chosen = access::choose(&needs.credentials, &meant).ok().flatten();
         chosen.is_some_and(|one| one.status.as_ref().is_some_and(|status| status.validated == Some(false)))
     }
 
@@ -302,7 +304,7 @@ impl JobContext {
 
     /// A zone that is named by its id: what it is called, a domain knows, or Cloudflare, which is asked once.
     async fn zone_by_id(&self, zone: ResolvedZone, access: &CredentialAccess) -> Result<ResolvedZone, Problem> {
-        let known = self.domains.iter().find(|domain| domain.zone_id() == Some(zone.id.as_str()));
+        let known = self.domains_of_zone(zone.id.as_str()).into_iter().next();
         if let Some(domain) = known
             && let Some(name) = domain.name_of_zone()
         {
@@ -326,7 +328,8 @@ impl JobContext {
     }
 
     fn zone_by_name(&self, hint: &ZoneHint) -> Result<ResolvedZone, Problem> {
-        let domains: Vec<_> = self.domains.iter().collect();
+        let name = Hostname::parse(hint.domain.as_deref().unwrap_or(&hint.name));
+        let domains = name.map(|name| self.domains_around(&name)).unwrap_or_default();
         crate::kinds::zone_of(domains.iter().map(AsRef::as_ref), hint)
     }
 

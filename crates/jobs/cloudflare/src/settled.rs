@@ -1,76 +1,63 @@
 //! What stood at Cloudflare when objects were last found as wanted: what a drift pass compares with.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use portolan_cloudflare_api::{Client, Entry, Item, Snapshot};
 use portolan_core::ObjectKey;
-use portolan_engine::Store;
+use portolan_engine::{DriftMemory, Store};
 
 use crate::kind::Kind;
 use crate::projection::{self, Projection};
 
-/// Digests of what stood there, by the digest of the object's key: some tens of bytes for each object that is as wanted.
+/// Digests of what stood for each object that is as wanted, and whom to ask about the scopes.
 #[derive(Default)]
-pub(crate) struct DriftMemory {
-    state: Mutex<DriftState>,
-}
-
-#[derive(Default)]
-struct DriftState {
-    objects: HashMap<u64, SettledObject>,
-    /// Objects that stand back because something is in their way, and what stood in each scope when they last looked.
-    conflicted: BTreeMap<ObjectKey, BTreeMap<Arc<str>, u64>>,
+pub(crate) struct SettledObjects {
+    memory: DriftMemory,
     /// Who was asked last about a scope.
-    scopes: BTreeMap<Arc<str>, Client>,
+    asked: Mutex<BTreeMap<Arc<str>, Client>>,
 }
 
-struct SettledObject {
-    scope: Arc<str>,
-    /// Of all its remote objects, in whatever order.
-    remote: u64,
-}
-
-impl DriftMemory {
+impl SettledObjects {
     /// An object is as wanted: these stand for it, alone or with something of others beside them.
     pub(crate) fn set<B: Item>(
         &self,
-        key: &ObjectKey,
+        key: Arc<ObjectKey>,
         (scope, client): (&str, &Client),
         present: &[Entry<B>],
         alone: bool,
     ) {
         portolan_core::waypoint!();
-        let remote = present.iter().fold(0, |all, entry| all ^ digest(entry));
-        let mut state = self.state();
-        let scope = state.scope(scope, client);
+        self.asked(scope, client);
         if alone {
-            state.conflicted.remove(key);
+            self.memory.wait_no_longer(&key);
         }
-        state.objects.insert(name(key), SettledObject { scope, remote });
+        self.memory.settle(key, scope, present.iter().fold(0, |all, entry| all ^ digest(entry)));
     }
 
     /// A scope is looked at for some object: drift passes know whom to ask about it.
     pub(crate) fn asked(&self, scope: &str, client: &Client) {
-        self.state().scope(scope, client);
+        let mut clients = self.clients();
+        match clients.get_mut(scope) {
+            Some(known) => *known = client.clone(),
+            None => drop(clients.insert(scope.into(), client.clone())),
+        }
     }
 
     /// Something is in an object's way: passes look again when what stands there has changed.
     pub(crate) fn conflicted(&self, key: ObjectKey) {
-        self.state().conflicted.entry(key).or_default();
+        self.memory.wait(key);
     }
 
     /// Whether something was in an object's way when it was last tried.
     pub(crate) fn is_conflicted(&self, key: &ObjectKey) -> bool {
-        self.state().conflicted.contains_key(key)
+        self.memory.waits(key)
     }
 
     /// An object is gone, or no longer as wanted.
     pub(crate) fn remove(&self, key: &ObjectKey) {
-        let mut state = self.state();
-        state.objects.remove(&name(key));
-        state.conflicted.remove(key);
+        self.memory.forget(key);
     }
 
     /// The objects of a scope that no longer stand as they did, by a fresh snapshot of it; and those that stood back for
@@ -81,13 +68,9 @@ impl DriftMemory {
         snapshot: &Snapshot<K::Body>,
         store: &Store<Projection>,
     ) -> Vec<ObjectKey> {
-        let mut state = self.state();
-        let differs = |key: &ObjectKey, projection: &Projection| {
-            let Some(standing) = state.objects.get(&name(key)).filter(|standing| standing.scope == *scope) else {
-                return false;
-            };
+        let differs = |projection: &Projection, stood: u64| {
             let there = projection.ids.iter().try_fold(0, |all, id| Some(all ^ digest(snapshot.get(id)?)));
-            there != Some(standing.remote)
+            there != Some(stood)
         };
         let foreign: BTreeSet<u64> = snapshot
             .iter()
@@ -95,52 +78,34 @@ impl DriftMemory {
             .flat_map(|entry| K::claims_in_the_way(&entry.item, scope))
             .map(|claim| projection::digest(&claim))
             .collect();
+        let waiting: BTreeSet<ObjectKey> = self.memory.waiting().into_iter().collect();
         let crowded = |key: &ObjectKey, projection: &Projection| {
-            projection.claim.is_some_and(|claim| foreign.contains(&claim))
-                && state.objects.get(&name(key)).is_some_and(|standing| standing.scope == *scope)
-                && !state.conflicted.contains_key(key)
+            projection.claim.is_some_and(|claim| foreign.contains(&claim)) && !waiting.contains(key)
         };
-        let changed = |key: &ObjectKey, projection: &Projection| differs(key, projection) || crowded(key, projection);
-        let drifted = store.projections().filter(|(key, projection)| changed(key, projection));
-        let mut drifted: Vec<ObjectKey> = drifted.map(|(key, _)| key.clone()).collect();
-        if !state.conflicted.is_empty() {
+        let mut drifted = self.memory.settled_where(scope, |key, stood| {
+            let projection = store.get(key).and_then(|one| one.projection.as_ref());
+            projection.is_some_and(|projection| differs(projection, stood) || crowded(key, projection))
+        });
+        if !waiting.is_empty() {
             let all = snapshot.iter().fold(0, |all, entry| all ^ digest(entry));
-            for (key, seen) in &mut state.conflicted {
-                if seen.insert(Arc::clone(scope), all) != Some(all) {
-                    drifted.push(key.clone());
-                }
-            }
+            let news = |key: &ObjectKey| self.memory.waits(key) && self.memory.sees(key, scope, all) != Some(all);
+            drifted.extend(waiting.into_iter().filter(news));
         }
         drifted
     }
 
     /// The scopes that objects stand in, or would stand in if nothing were in their way, and who asks about them.
     pub(crate) fn scopes(&self) -> Vec<(Arc<str>, Client)> {
-        let mut state = self.state();
-        let used: BTreeSet<Arc<str>> = state.objects.values().map(|standing| Arc::clone(&standing.scope)).collect();
-        let waiting = !state.conflicted.is_empty();
-        state.scopes.retain(|scope, _| waiting || used.contains(scope));
-        state.scopes.iter().map(|(scope, client)| (Arc::clone(scope), client.clone())).collect()
+        let used: BTreeSet<Arc<str>> = self.memory.scopes().into_iter().collect();
+        let waiting = !self.memory.waiting().is_empty();
+        let mut clients = self.clients();
+        clients.retain(|scope, _| waiting || used.contains(scope));
+        clients.iter().map(|(scope, client)| (Arc::clone(scope), client.clone())).collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, DriftState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn clients(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Client>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl DriftState {
-    /// One copy of a scope's id for all its objects.
-    fn scope(&mut self, scope: &str, client: &Client) -> Arc<str> {
-        let scope = self.scopes.get_key_value(scope).map_or_else(|| scope.into(), |(known, _)| Arc::clone(known));
-        self.scopes.insert(Arc::clone(&scope), client.clone());
-        scope
-    }
-}
-
-fn name(key: &ObjectKey) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    hasher.finish()
 }
 
 fn digest<B: Item>(entry: &Entry<B>) -> u64 {

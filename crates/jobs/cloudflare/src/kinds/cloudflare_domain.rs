@@ -145,7 +145,7 @@ pub struct ConfigSyncStatus {
 }
 
 impl CloudflareDomain {
-    fn zone_name(&self) -> Result<ZoneName, Problem> {
+    pub(crate) fn zone_name(&self) -> Result<ZoneName, Problem> {
         ZoneName::parse(&self.spec.domain)
             .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("domain: {error}")))
     }

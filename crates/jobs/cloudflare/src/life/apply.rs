@@ -65,7 +65,7 @@ impl<K: Kind> KindReconciler<K> {
         if names.is_empty() {
             return Ok(());
         }
-        let ending = self.shared.is_ending(object.meta().namespace.as_deref()).await;
+        let ending = portolan_engine::is_ending(&self.shared.client, object.meta().namespace.as_deref()).await;
         let surroundings = || self.surroundings(found, ending.then_some(object.meta().namespace.as_deref()).flatten());
         let scope = DeletionScope {
             id: found.place.id.clone(),
@@ -134,8 +134,8 @@ impl<K: Kind> KindReconciler<K> {
     /// Objects that stood back for this one may go on.
     pub(super) fn promote_rivals(&self, object: &K) {
         if let (Some(claim), Some(handle)) = (object.claim(), self.handle.get()) {
-            let (own, claim) = (key_of(object), digest(&claim));
-            handle.enqueue_where(|key, projection| *key != own && projection.claim == Some(claim));
+            let (own, others) = (key_of(object), self.claims.of(&digest(&claim)));
+            handle.enqueue_all(others.iter().filter(|other| **other != own));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use portolan_cloudflare_api::{ApiError, Client, Entry, Freshness, Item, Lane, Snapshot};
 use portolan_core::ownership::Ownership;
 use portolan_core::{Claim, Class, Problem, reasons};
-use portolan_engine::Projected;
+use portolan_engine::{LedgerWork, Projected, Seniority};
 
 use super::{FoundThere, Inputs, KindReconciler, SOON, key_of};
 use crate::definition::STEERING;
@@ -47,8 +47,7 @@ impl<K: Kind> KindReconciler<K> {
             return Some(problem);
         }
         let claim = object.claim()?;
-        let handle = self.handle.get()?;
-        let older = self.claims.older_than(digest(&claim), object.meta(), handle)?;
+        let older = self.claims.elder(&digest(&claim), &Seniority::of(object.meta()), |_| true)?;
         Some(Problem::waiting(
             reasons::CONFLICT_ERROR,
             format!(
@@ -137,7 +136,9 @@ impl<K: Kind> KindReconciler<K> {
             }
         }
         inputs.wanted = wanted;
-        self.release_held(object, &inputs).await?;
+        if let Some(entry) = &inputs.observed {
+            inputs.ledgers = self.shared.deletions.due(&entry.id, object.meta());
+        }
         Ok(inputs)
     }
 
@@ -278,6 +279,7 @@ impl<K: Kind> KindReconciler<K> {
             left_behind: Vec::new(),
             still_used: 0,
             ends_itself: false,
+            ledgers: LedgerWork::default(),
             checked_at: portolan_core::rfc3339((self.shared.clock)()),
         }
     }
@@ -406,17 +408,6 @@ impl<K: Kind> KindReconciler<K> {
         let listed = remote.refresh(Lane::Change, Freshness::Within(age)).await;
         listed.map_err(|error| error.problem(&listing(place)))?;
         Ok(remote.with(|snapshot| wanted.iter().flat_map(|body| around(snapshot, body)).collect()))
-    }
-
-    /// Lets held deletions go when the object that stands for their scope says so.
-    pub(super) async fn release_held(&self, object: &K, inputs: &Inputs<K::Body>) -> Result<(), Problem> {
-        let Some(entry) = &inputs.observed else { return Ok(()) };
-        self.shared.deletions.flush(&entry.id).await?;
-        let Some(digest) = STEERING.released_deletions(object.meta()) else { return Ok(()) };
-        if self.shared.deletions.approve(&entry.id, digest).await? {
-            self.shared.triggers.held_released();
-        }
-        Ok(())
     }
 }
 

@@ -91,7 +91,7 @@ impl ConfigController {
         if let Some(lost) = self.shared.lost() {
             return ConfigState::Refused(lost);
         }
-        match self.shared.board.about(&Version::of(config)) {
+        match self.shared.verdicts.about(&Version::of(config)) {
             None => ConfigState::New,
             Some(Err(problem)) => ConfigState::Refused(problem),
             Some(Ok(())) => self.applied(config),

@@ -1,12 +1,11 @@
 //! What the Deployment's controller last found out about a configuration, for the one that reports it.
 
-use std::sync::{Mutex, PoisonError};
-
 use portolan_core::Problem;
+use portolan_engine::Verdicts;
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 
 /// A configuration at one time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version {
     pub(crate) uid: String,
     pub(crate) generation: i64,
@@ -19,34 +18,8 @@ impl Version {
     }
 }
 
-/// How a configuration was taken: it stands, or could not be applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ConfigVerdict {
-    pub(crate) version: Version,
-    pub(crate) result: Result<(), Problem>,
-}
-
-/// The last verdict.
-#[derive(Default)]
-pub(crate) struct ConfigStates {
-    last: Mutex<Option<ConfigVerdict>>,
-}
-
-impl ConfigStates {
-    /// The verdict about a configuration at this time.
-    pub(crate) fn about(&self, version: &Version) -> Option<Result<(), Problem>> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().filter(|last| last.version == *version).map(|last| last.result.clone())
-    }
-
-    /// Takes a verdict down; answers whether it is news.
-    pub(crate) fn note(&self, verdict: Option<ConfigVerdict>) -> bool {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let news = *last != verdict;
-        *last = verdict;
-        news
-    }
-}
+/// How the configuration in force was taken: it stands, or could not be applied. There is one verdict at most.
+pub(crate) type ConfigVerdicts = Verdicts<Version, Result<(), Problem>>;
 
 #[cfg(test)]
 mod tests {
@@ -54,13 +27,11 @@ mod tests {
 
     #[test]
     fn a_verdict_is_about_one_version_alone() {
-        let (board, version) = (ConfigStates::default(), Version { uid: "u".to_owned(), generation: 1 });
-        let verdict = ConfigVerdict { version: version.clone(), result: Ok(()) };
+        let (verdicts, version) = (ConfigVerdicts::default(), Version { uid: "u".to_owned(), generation: 1 });
 
-        assert!(board.note(Some(verdict.clone())));
-        assert!(!board.note(Some(verdict)), "the same again is no news");
+        verdicts.post_alone(Some((version.clone(), Ok(()))));
 
-        assert_eq!(board.about(&version), Some(Ok(())));
-        assert_eq!(board.about(&Version { generation: 2, ..version }), None);
+        assert_eq!(verdicts.about(&version), Some(Ok(())));
+        assert_eq!(verdicts.about(&Version { generation: 2, ..version }), None);
     }
 }

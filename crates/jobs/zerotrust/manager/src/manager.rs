@@ -1,6 +1,6 @@
 //! The manager as a whole: its controllers, and who runs when what changes.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -160,32 +160,24 @@ fn lost(shared: &ManagerContext, problem: Problem) {
     shared.report_anew();
 }
 
-/// What changes of the mirrored objects make run. The caches must not keep what owns them alive.
+/// What changes of the mirrored objects, and verdicts about configurations, make run. Nothing of that keeps what owns it
+/// alive.
 fn follow_caches(shared: &Arc<ManagerContext>) {
-    let weak = || Arc::downgrade(shared);
-    let with = |shared: &Weak<ManagerContext>, act: &dyn Fn(&ManagerContext)| {
-        if let Some(shared) = shared.upgrade() {
-            act(&shared);
-        }
-    };
-    let own = weak();
-    shared.configs.on_change(move |before, after| {
+    shared.configs.follow(shared, |shared, before, after| {
         if asks(before) != asks(after) {
-            with(&own, &|shared| {
-                shared.shape_anew();
-                shared.report_anew();
-            });
+            shared.shape_anew();
+            shared.report_anew();
         }
     });
-    let own = weak();
-    shared.deployments.on_seen(move |before, after| {
+    shared.deployments.follow_seen(shared, |shared, before, after| {
         let name = before.or(after).and_then(|one| one.metadata.name.as_deref()).unwrap_or_default();
         if WorkerKind::ALL.iter().any(|kind| kind.name() == name) && spec_of(before) != spec_of(after) {
-            with(&own, &|shared| shared.shape_anew());
+            shared.shape_anew();
         }
     });
-    let own = weak();
-    shared.deployments.on_change(move |_, _| with(&own, &ManagerContext::report_anew));
+    shared.deployments.follow(shared, |shared, _, _| shared.report_anew());
+    let own = Arc::downgrade(shared);
+    shared.verdicts.on_news(move |_, _, _| own.upgrade().iter().for_each(|shared| shared.report_anew()));
 }
 
 /// What makes a configuration another one.

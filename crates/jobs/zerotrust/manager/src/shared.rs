@@ -9,7 +9,7 @@ use portolan_engine::{Cache, Context, Handle, Selection};
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use tokio::sync::watch;
 
-use crate::config_states::ConfigStates;
+use crate::config_states::ConfigVerdicts;
 use crate::own_deployment::{OwnDeployment, Search};
 use crate::settings::{Settings, Workers};
 use crate::worker::WorkerKind;
@@ -20,7 +20,7 @@ pub(crate) struct ManagerContext {
     pub(crate) configs: Cache<Config>,
     pub(crate) deployments: Cache<Deployment>,
     pub(crate) search: watch::Sender<Search>,
-    pub(crate) board: ConfigStates,
+    pub(crate) verdicts: ConfigVerdicts,
     /// Passes over configurations.
     pub(crate) reports: Handle<()>,
     /// Passes over Deployments.
@@ -34,7 +34,7 @@ impl ManagerContext {
             configs: Cache::of(here()),
             deployments: Cache::of(here()),
             search: watch::channel(Search::Begun).0,
-            board: ConfigStates::default(),
+            verdicts: ConfigVerdicts::default(),
             reports: Handle::new(),
             shapes: Handle::new(),
             settings,

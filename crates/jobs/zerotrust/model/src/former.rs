@@ -18,7 +18,7 @@ use crate::settings::{ACCESS, Settings};
 use crate::state::NAME_LABEL;
 
 /// The label that tells them from states.
-const COMPONENT_LABEL: (&str, &str) = ("app.kubernetes.io/component", "protected-name");
+pub(crate) const COMPONENT_LABEL: (&str, &str) = ("app.kubernetes.io/component", "protected-name");
 /// How long a name is remembered that nobody takes.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(30 * 24);
 

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::annotations;
+use crate::former;
 use crate::names;
 use crate::reference::{RouteRef, SecretRef, TenantRef};
 use crate::task::{Ids, TaskResult};
@@ -28,6 +29,19 @@ pub(crate) const NAME_LABEL: (&str, &str) = ("app.kubernetes.io/name", "cloudfla
 pub const SUBSTITUTE_ANNOTATION: &str = "portolan.dev/credential";
 /// The form that is written.
 const SCHEMA_VERSION: &str = "1";
+
+/// Label selectors that together find the states of all writers, each once.
+pub fn selectors() -> [String; 2] {
+    let ((component, tracker), (managed_by, operator)) = (COMPONENT_LABEL, MANAGED_BY_LABEL);
+    [format!("{component}={tracker}"), format!("{managed_by}={operator},{component}!={tracker}")]
+}
+
+/// The label selector of what is no state, by its labels, nor a name that its route let go.
+pub fn selector_of_others() -> String {
+    let ((component, tracker), (managed_by, operator)) = (COMPONENT_LABEL, MANAGED_BY_LABEL);
+    let (_, former) = former::COMPONENT_LABEL;
+    format!("{component} notin ({tracker},{former}),{managed_by}!={operator}")
+}
 
 /// What is recorded for a route.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use portolan_cloudflare_api::{DriftScope, Identity, Lane, Reader, collections};
 use portolan_core::{Class, ObjectKey, Problem, reasons as core};
@@ -24,6 +24,8 @@ use crate::reasons::TaskFailure;
 use crate::shared::RoutesContext;
 use crate::zones;
 
+/// What routes see that Cloudflare refused: their plan, as it was when they were first looked at after it.
+const PLAN: &str = "plan";
 /// So many names are compared before others have their turn.
 const AT_ONCE: usize = 50;
 
@@ -219,7 +221,7 @@ impl RoutesContext {
             }
         }
         self.ends.retain(|route| self.state_index.state(route).is_some());
-        self.refused.retain(|route| self.state_index.task(route, TaskAction::Reconcile).is_some());
+        self.refused.retain_waiting(|route| self.state_index.task(route, TaskAction::Reconcile).is_some());
     }
 
     /// The routes that stand as asked, and those whose task failed and waits for something to change.
@@ -312,7 +314,8 @@ impl RoutesContext {
             (Ok(_), Last::Hindered) | (Err(_), Last::Done) => Ok(true),
             // The same request would be refused again; another one may not be.
             (Ok(exposure), Last::Refused) => {
-                let another = self.refused.is_another(&check.route, &exposure);
+                let now = digest(&exposure);
+                let another = self.refused.sees(&check.route, PLAN, now).is_some_and(|before| before != now);
                 // An application that was there and is gone: protection does not rest, whatever was refused.
                 Ok(another || check.recorded.access_app_id.is_some() && exposure.makes_application())
             }
@@ -322,23 +325,9 @@ impl RoutesContext {
     }
 }
 
-/// What Cloudflare refused of names: the plan that was made when they were first looked at after it.
-#[derive(Default)]
-pub(crate) struct RefusedPlans {
-    digests: Mutex<BTreeMap<ObjectKey, u64>>,
-}
-
-impl RefusedPlans {
-    /// Whether a plan is another one than the one that was refused.
-    fn is_another(&self, route: &ObjectKey, exposure: &Exposure) -> bool {
-        let mut hasher = DefaultHasher::new();
-        serde_json::to_vec(&exposure.changes()).expect("changes are plain JSON").hash(&mut hasher);
-        let digest = hasher.finish();
-        let before = self.digests.lock().unwrap_or_else(PoisonError::into_inner).insert(route.clone(), digest);
-        before.is_some_and(|before| before != digest)
-    }
-
-    fn retain(&self, keep: impl Fn(&ObjectKey) -> bool) {
-        self.digests.lock().unwrap_or_else(PoisonError::into_inner).retain(|route, _| keep(route));
-    }
+/// What a plan is, where it is only compared.
+fn digest(exposure: &Exposure) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_vec(&exposure.changes()).expect("changes are plain JSON").hash(&mut hasher);
+    hasher.finish()
 }

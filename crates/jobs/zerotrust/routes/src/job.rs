@@ -1,6 +1,7 @@
 //! The route side as a whole: its controllers, and who runs when what changes.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::api::core::v1::{Secret, Service};
 use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
@@ -12,11 +13,12 @@ use portolan_engine::{
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{
     CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, DEFAULT_TEMPLATE,
-    Enabled, Former, Phase,
+    Enabled, Former, Phase, RouteInput,
 };
 
 use crate::metrics::Metrics;
 use crate::reasons::TaskFailure;
+use crate::route_status::routes_where;
 use crate::routes::RouteController;
 use crate::settings::Settings;
 use crate::shared::RoutesContext;
@@ -71,7 +73,10 @@ impl Routes {
         tasks.push(route_controller(&shared, loaded).into_task(shutdown.clone()));
         if self.context.mode == portolan_engine::WriteMode::Live {
             tasks.push(Sweep::task(Arc::clone(&shared), shutdown.clone()));
-            tasks.push(drift_task(shared, shutdown.clone()));
+            tasks.push(self.settings.drift.into_task(shutdown.clone(), move || {
+                let shared = Arc::clone(&shared);
+                async move { Box::pin(shared.drift_pass_in_turn()).await }
+            }));
         } else {
             tasks.push(Sweep::preview(shared, shutdown.clone()));
         }
@@ -88,24 +93,10 @@ impl Routes {
     }
 }
 
-fn drift_task(shared: Arc<RoutesContext>, shutdown: CancellationToken) -> Task {
-    let run = async move {
-        let drift = shared.settings.drift;
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = drift.keep_passing(|| Box::pin(shared.drift_pass_in_turn())) => {}
-        }
-    };
-    Task::new("drift", || 0, run)
-}
-
-/// Waits until the caches are complete and the ledgers are read.
-fn gate(shared: &Arc<RoutesContext>, loaded: Loaded) -> impl Future<Output = ()> + Send + 'static {
+/// Waits until the caches are complete.
+fn ready(shared: &Arc<RoutesContext>) -> impl Future<Output = ()> + Send + 'static {
     let shared = Arc::clone(shared);
-    async move {
-        shared.ready().await;
-        loaded.ready().await;
-    }
+    async move { shared.ready().await }
 }
 
 fn route_controller(shared: &Arc<RoutesContext>, loaded: Loaded) -> Controller<RouteController> {
@@ -113,7 +104,8 @@ fn route_controller(shared: &Arc<RoutesContext>, loaded: Loaded) -> Controller<R
     let users = Arc::clone(shared);
     Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.routes.clone())
         .select(shared.settings.selection())
-        .after(gate(shared, loaded))
+        .after(ready(shared))
+        .after(loaded.ready())
         .watch::<Service>(Selection::all(), move |seen, _| {
             let key = match seen {
                 Related::Here(service) => key_of(&service.metadata),
@@ -134,7 +126,8 @@ fn tenant_controller(shared: &Arc<RoutesContext>, loaded: Loaded) -> Controller<
     let credentials = Arc::clone(shared);
     let secrets = ApiResource::erase::<Secret>(&());
     Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.tenant_statuses.clone())
-        .after(gate(shared, loaded))
+        .after(ready(shared))
+        .after(loaded.ready())
         .watch_metadata(&secrets, Selection::all(), move |seen: Related<'_, PartialObjectMeta<DynamicObject>>, _| {
             let key = match seen {
                 Related::Here(secret) => {
@@ -158,13 +151,12 @@ fn template_controller(shared: &Arc<RoutesContext>) -> Controller<TemplateContro
 impl RoutesContext {
     /// A Secret changed or went: who uses it as a credential runs. Answers the tenants among them.
     fn secret_changed(&self, secret: &ObjectKey) -> Vec<ObjectKey> {
-        let naming = self.tenants.iter().filter(|tenant| tenant.credential().object() == *secret);
-        let tenants: Vec<ObjectKey> = naming.map(|tenant| tenant.key()).collect();
+        let tenants = self.credential_users.of(secret);
         if tenants.is_empty() {
             return tenants;
         }
         self.credentials.forget(secret);
-        let waiting = self.statuses.routes_where(|one| {
+        let waiting = routes_where(&self.statuses, |one| {
             one.failure.is_some() && one.tenant.as_ref().is_none_or(|tenant| tenants.contains(tenant))
         });
         let waiting: Vec<ObjectKey> = waiting.into_iter().map(|(route, _)| route).collect();
@@ -187,23 +179,43 @@ impl RoutesContext {
     }
 
     fn tenant_seen(&self, before: Option<&Tenant>, after: Option<&Tenant>) {
+        let credential = |tenant: &Tenant| tenant.credential().object();
+        if let Some(tenant) = after.or(before) {
+            self.credential_users.note(tenant.key(), before.map(credential), after.map(credential));
+        }
         let spec = |tenant: &Tenant| tenant.spec.clone();
         if before.map(spec) != after.map(spec) {
+            self.claims.doubt();
             self.all_changed();
         }
     }
 
-    /// Routes that name the template run, or that would be given it without asking.
+    /// What templates say may be otherwise than it was, though none that parses has changed.
+    fn templates_doubted(&self) {
+        self.claims.doubt();
+        self.all_changed();
+    }
+
+    /// Routes that name the template run, or that would be given it without asking; and those that ask for the same names.
     fn template_seen(&self, before: Option<&Template>, after: Option<&Template>) {
         let spec = |template: &Template| template.spec.clone();
         let Some(name) = before.or(after).map(kube::ResourceExt::name_any) else { return };
         if before.map(spec) == after.map(spec) {
             return;
         }
+        self.claims.doubt();
         let base = name.starts_with("base-");
-        self.routes.enqueue_where(|_, input| {
+        let uses = |input: &RouteInput| {
             input.enabled() == Enabled::Yes && (base || input.input("template").unwrap_or(DEFAULT_TEMPLATE) == name)
+        };
+        self.routes.enqueue_where(|_, input| uses(input));
+        let names: BTreeSet<String> = self.routes.read(|store| {
+            let using = store.projections().filter(|(_, input)| uses(input));
+            using.filter_map(|(_, input)| input.hostname().ok()).map(|name| name.to_string()).collect()
         });
+        for name in &names {
+            self.routes.enqueue_all(&self.claims.of(name));
+        }
     }
 
     /// Somebody else wrote a state.
@@ -223,9 +235,14 @@ impl RoutesContext {
         if before.is_some_and(|before| after.map(credential) != Some(credential(before))) {
             self.guard.look_again();
         }
-        let name = |known: Option<&StoredState>| known.and_then(|known| known.state.footprint.hostname.clone());
-        if let Some(left) = name(before).filter(|left| Some(left) != name(after).as_ref()) {
-            self.routes.enqueue_all(&self.claims.of(&left));
+        let held = |known: &StoredState| {
+            let footprint = &known.state.footprint;
+            let stands = footprint.is_published() || footprint.access_app_id.is_some();
+            Some((footprint.hostname.clone()?, footprint.account_id.clone(), stands))
+        };
+        let (before, after) = (before.and_then(held), after.and_then(held));
+        if let Some((name, ..)) = before.as_ref().filter(|_| before != after) {
+            self.routes.enqueue_all(&self.claims.of(name));
         }
     }
 
@@ -235,54 +252,48 @@ impl RoutesContext {
         if after.is_none() && before.is_some_and(|task| task.spec.action() == TaskAction::Delete) {
             self.guard.look_again();
         }
-        let name = |task: Option<&CloudflareTask>| {
-            task.filter(|task| task.spec.action() == TaskAction::Reconcile)?.spec.hostname.clone()
+        let made = |task: Option<&CloudflareTask>| {
+            let spec = &task.filter(|task| task.spec.action() == TaskAction::Reconcile)?.spec;
+            Some((spec.hostname.clone()?, spec.account_id.clone()))
         };
-        if let Some(left) = name(before).filter(|left| Some(left) != name(after).as_ref()) {
-            self.routes.enqueue_all(&self.claims.of(&left));
+        let (before, after) = (made(before), made(after));
+        if let Some((name, _)) = before.as_ref().filter(|_| before != after) {
+            self.routes.enqueue_all(&self.claims.of(name));
         }
     }
 }
 
-/// What changes of the mirrored objects make run. The caches must not keep what owns them alive.
+/// What changes of the mirrored objects, and how routes stand, make run. Nothing of that keeps what owns it alive.
 fn follow_caches(shared: &Arc<RoutesContext>) {
     shared.context.levels.follow(&shared.tenants, |tenant| level(tenant.spec.log_level?.as_str()));
-    let weak = || Arc::downgrade(shared);
-    let with = |shared: &Weak<RoutesContext>, act: &dyn Fn(&RoutesContext)| {
-        if let Some(shared) = shared.upgrade() {
-            act(&shared);
-        }
-    };
-    let own = weak();
-    shared.tenants.on_change(move |before, after| with(&own, &|shared| shared.tenant_seen(before, after)));
-    let own = weak();
-    shared.templates.on_change(move |before, after| with(&own, &|shared| shared.template_seen(before, after)));
-    let own = weak();
-    shared.templates.on_doubt(move || with(&own, &RoutesContext::all_changed));
-    let own = weak();
-    shared.deletions.on_unheld(move |unheld| with(&own, &|shared| shared.unheld(&unheld)));
-    let own = weak();
-    shared.state_index.states.on_seen(move |before, after| {
-        let (before, after) = (before.and_then(StoredState::read), after.and_then(StoredState::read));
-        with(&own, &|shared| shared.state_seen(before.as_ref(), after.as_ref()));
+    shared.tenants.follow(shared, RoutesContext::tenant_seen);
+    shared.templates.follow(shared, RoutesContext::template_seen);
+    let own = Arc::downgrade(shared);
+    shared.templates.on_doubt(move || own.upgrade().iter().for_each(|shared| shared.templates_doubted()));
+    let own = Arc::downgrade(shared);
+    shared.deletions.on_unheld(move |unheld| own.upgrade().iter().for_each(|shared| shared.unheld(&unheld)));
+    let own = Arc::downgrade(shared);
+    shared.statuses.on_news(move |_, before, after| {
+        own.upgrade().iter().for_each(|shared| shared.stands_otherwise(before, after));
     });
-    let own = weak();
-    shared.state_index.states.on_change(move |before, after| {
+    shared.state_index.states.follow_seen(shared, |shared, before, after| {
+        let (before, after) = (before.and_then(StoredState::read), after.and_then(StoredState::read));
+        shared.state_seen(before.as_ref(), after.as_ref());
+    });
+    shared.state_index.states.follow(shared, |shared, before, after| {
         if let Some(former) = before.and_then(Former::read).filter(|_| after.is_none()) {
-            with(&own, &|shared| shared.routes.enqueue_all(&shared.claims.of(&former.hostname)));
+            shared.routes.enqueue_all(&shared.claims.of(&former.hostname));
         }
         let (before, after) = (before.and_then(StoredState::read), after.and_then(StoredState::read));
-        with(&own, &|shared| shared.state_changed(before.as_ref(), after.as_ref()));
+        shared.state_changed(before.as_ref(), after.as_ref());
     });
-    let own = weak();
-    shared.state_index.tasks.on_change(move |before, after| with(&own, &|shared| shared.task_changed(before, after)));
-    let own = weak();
-    shared.state_index.tasks.on_seen(move |before, after| {
+    shared.state_index.tasks.follow(shared, RoutesContext::task_changed);
+    shared.state_index.tasks.follow_seen(shared, |shared, before, after| {
         if after.is_some_and(|task| task.phase() == Phase::InProgress && TaskFailure::of(task).is_none()) {
             // A worker has it: what comes of it is worth a look.
             return;
         }
         let routes: Vec<ObjectKey> = [before, after].into_iter().flatten().filter_map(CloudflareTask::route).collect();
-        with(&own, &|shared| shared.route_changed(&routes));
+        shared.route_changed(&routes);
     });
 }

@@ -20,6 +20,8 @@ mod needs;
 mod outputs;
 mod permits;
 mod preview;
+#[cfg(test)]
+mod purity_tests;
 mod reasons;
 mod recover;
 mod route_context;

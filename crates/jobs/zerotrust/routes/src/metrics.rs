@@ -10,6 +10,7 @@ use portolan_exposure::{Footprint, Live};
 use portolan_zerotrust_model::State;
 use portolan_zerotrust_model::state::{PublishMode, StatePhase};
 
+use crate::route_status::RouteStatus;
 use crate::shared::RoutesContext;
 
 /// What the route side measures.
@@ -76,14 +77,15 @@ fn routes(shared: &RoutesContext) -> LabelledCounts {
     for state in ["ready", "working"] {
         counts.insert(vec![state.to_owned(), String::new()], 0);
     }
-    shared.statuses.each(|one| {
+    let mut count = |one: &RouteStatus| {
         let (state, reason) = match &one.failure {
             Some((reason, _)) => ("failed", *reason),
             None if one.settled => ("ready", ""),
             None => ("working", ""),
         };
         *counts.entry(vec![state.to_owned(), reason.to_owned()]).or_default() += 1;
-    });
+    };
+    shared.statuses.read(|routes| routes.values().for_each(&mut count));
     counts
 }
 

@@ -192,7 +192,7 @@ impl RoutesContext {
             recovery: Recovery::Needless,
             reserved: None,
             drifted: self.is_drifted(key),
-            told: self.statuses.get(key).and_then(|standing| standing.failure),
+            told: self.statuses.about(key).and_then(|standing| standing.failure),
             preview: None,
             _turn: turn,
         };

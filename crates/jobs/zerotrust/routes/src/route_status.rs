@@ -1,9 +1,9 @@
 //! How each route stands, for the statuses of tenants and templates.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
 
 use portolan_core::ObjectKey;
+use portolan_engine::Verdicts;
 
 /// How a route stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,54 +29,25 @@ pub(crate) struct Touched {
     pub(crate) templates: BTreeSet<ObjectKey>,
 }
 
-/// All routes that ask for something.
-#[derive(Default)]
-pub(crate) struct RouteStatuses {
-    routes: Mutex<BTreeMap<ObjectKey, RouteStatus>>,
+/// How all routes stand that ask for something: their controller posts it, tenants and templates report it.
+pub(crate) type RouteStatuses = Verdicts<ObjectKey, RouteStatus>;
+
+/// Who should hear that a route stands otherwise.
+pub(crate) fn touched(before: Option<&RouteStatus>, after: Option<&RouteStatus>) -> Touched {
+    let templates = |one: Option<&RouteStatus>| one.map(|one| one.templates.clone()).unwrap_or_default();
+    Touched {
+        tenants: [before, after].into_iter().flatten().filter_map(|one| one.tenant.clone()).collect(),
+        templates: templates(before).symmetric_difference(&templates(after)).cloned().collect(),
+    }
 }
 
-impl RouteStatuses {
-    /// Notes how a route stands; answers who should hear of it.
-    pub(crate) fn set(&self, route: &ObjectKey, standing: Option<RouteStatus>) -> Touched {
-        let mut routes = self.routes();
-        let before = routes.get(route);
-        if before == standing.as_ref() {
-            return Touched::default();
-        }
-        let concerned = [before, standing.as_ref()];
-        let mut touched = Touched::default();
-        for one in concerned.into_iter().flatten() {
-            touched.tenants.extend(one.tenant.clone());
-        }
-        let of = |standing: Option<&RouteStatus>| standing.map(|one| one.templates.clone()).unwrap_or_default();
-        let (was, is) = (of(before), of(standing.as_ref()));
-        touched.templates = was.symmetric_difference(&is).cloned().collect();
-        match standing {
-            Some(standing) => routes.insert(route.clone(), standing),
-            None => routes.remove(route),
-        };
-        touched
-    }
-
-    /// How one route stands.
-    pub(crate) fn get(&self, route: &ObjectKey) -> Option<RouteStatus> {
-        self.routes().get(route).cloned()
-    }
-
-    /// The routes for which something holds.
-    pub(crate) fn routes_where(&self, holds: impl Fn(&RouteStatus) -> bool) -> Vec<(ObjectKey, RouteStatus)> {
-        let routes = self.routes();
-        routes.iter().filter(|(_, one)| holds(one)).map(|(key, one)| (key.clone(), one.clone())).collect()
-    }
-
-    /// Looks at all routes.
-    pub(crate) fn each(&self, look: impl FnMut(&RouteStatus)) {
-        self.routes().values().for_each(look);
-    }
-
-    fn routes(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, RouteStatus>> {
-        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The routes for which something holds.
+pub(crate) fn routes_where(
+    statuses: &RouteStatuses,
+    holds: impl Fn(&RouteStatus) -> bool,
+) -> Vec<(ObjectKey, RouteStatus)> {
+    let held = |(key, one): (&ObjectKey, &RouteStatus)| holds(one).then(|| (key.clone(), one.clone()));
+    statuses.read(|routes| routes.iter().filter_map(held).collect())
 }
 
 #[cfg(test)]
@@ -94,15 +65,13 @@ mod tests {
 
     #[test]
     fn tenants_hear_of_every_change_and_templates_of_those_who_come_and_go() {
-        let statuses = RouteStatuses::default();
-        statuses.set(&key("a"), Some(standing("prod", &["t1", "t2"])));
+        let (before, after) = (standing("prod", &["t1", "t2"]), standing("test", &["t2", "t3"]));
 
-        let moved = statuses.set(&key("a"), Some(standing("test", &["t2", "t3"])));
+        let moved = touched(Some(&before), Some(&after));
         assert_eq!(moved.tenants, [key("prod"), key("test")].into());
         assert_eq!(moved.templates, [key("t1"), key("t3")].into());
-        assert_eq!(statuses.set(&key("a"), Some(standing("test", &["t2", "t3"]))), Touched::default());
 
-        let gone = statuses.set(&key("a"), None);
+        let gone = touched(Some(&after), None);
         assert_eq!((gone.tenants.len(), gone.templates.len()), (1, 2));
     }
 }

@@ -30,10 +30,10 @@ impl RouteController {
         if let Some(known) = subject.known.as_ref().filter(|_| !subject.is_leaving() && !subject.loses()) {
             self.shared.keeps(&known.state);
         }
-        self.shared.stands(&subject.key, subject.standing_after(plan, stopped));
+        self.shared.statuses.post(&subject.key, subject.standing_after(plan, stopped));
         if self.shared.routes.read(|store| store.get(&subject.key).is_none()) {
             // It went while we looked: whoever noticed that came too early.
-            self.shared.stands(&subject.key, None);
+            self.shared.statuses.post(&subject.key, None);
         }
         let news = subject.news(plan, stopped);
         if let Some(problem) = subject.problem.as_ref().filter(|_| !news.is_empty()) {
@@ -47,16 +47,10 @@ impl RouteController {
         }
     }
 
-    fn claim(&self, route: &ObjectKey, hostname: Option<String>) {
-        let released = self.shared.claims.note(route, hostname);
-        self.shared.routes.enqueue_all(&released);
-    }
-
     /// A route is gone from Kubernetes.
     fn gone(&self, key: &ObjectKey) {
-        self.claim(key, None);
         self.shared.service_users.forget(key);
-        self.shared.stands(key, None);
+        self.shared.statuses.post(key, None);
         self.shared.set_cleared(key, false);
         self.shared.set_stuck(key, None);
         self.shared.orphaned.notify_one();
@@ -146,7 +140,7 @@ impl Reconcile for RouteController {
         let held = route.metadata.finalizers.iter().flatten().any(|name| name == FINALIZER);
         held || route.metadata.annotations.iter().flatten().any(|(name, _)| asks(name))
             || self.shared.state_index.knows(&key)
-            || self.shared.statuses.get(&key).is_some()
+            || self.shared.statuses.about(&key).is_some()
     }
 
     fn needs_finalizer(&self, _: &HttpRoute, subject: &RouteContext, _: &RoutePlan) -> bool {
@@ -167,11 +161,12 @@ impl Reconcile for RouteController {
     }
 
     /// Which name a route asks for is noted, and whoever asks for the one that it no longer asks for has a look.
-    fn seen(&self, key: &ObjectKey, _: Option<&Projected<Projection>>, after: Option<&Projected<Projection>>) {
-        let Some(after) = after else { return self.gone(key) };
-        let Some(input) = &after.projection else { return };
-        let asks = !input.deleting && input.enabled() == Enabled::Yes;
-        self.claim(key, input.hostname().ok().filter(|_| asks).map(|name| name.to_string()));
+    fn seen(&self, key: &ObjectKey, before: Option<&Projected<Projection>>, after: Option<&Projected<Projection>>) {
+        let released = self.shared.claims.seen(key, before, after);
+        self.shared.routes.enqueue_all(&released);
+        if after.is_none() {
+            self.gone(key);
+        }
     }
 
     async fn gather(&self, route: &HttpRoute) -> Result<RouteContext, Problem> {

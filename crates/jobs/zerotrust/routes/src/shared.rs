@@ -5,13 +5,14 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ObjectReference, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference, Secret, Service};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, Resource as _};
 use portolan_cloudflare_api::{DriftSchedule, Readers};
 use portolan_core::{ObjectKey, Plan, Problem};
 use portolan_engine::{
-    Cache, Context, Deletions, Doubt, FIELD_MANAGER, Handle, Lookup, Notice, SecretGuard, Secrets, in_time,
+    Cache, Context, Deletions, Doubt, DriftMemory, FIELD_MANAGER, Handle, Lookup, Notice, Referrers, SecretGuard,
+    Secrets, in_time,
 };
 use portolan_zerotrust_model::{
     Catalogue, CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, HttpRoute,
@@ -20,12 +21,11 @@ use portolan_zerotrust_model::{
 use serde_json::{Value, json};
 
 use crate::credentials::CredentialReader;
-use crate::drift::RefusedPlans;
-use crate::hostname_owner::Reservations;
+use crate::hostname_owner::{HostnameClaims, Reservations};
 use crate::locks::Locks;
 use crate::metrics::Ends;
 use crate::needs::CREDENTIAL_FINALIZER;
-use crate::route_status::{RouteStatus, RouteStatuses};
+use crate::route_status::{RouteStatus, RouteStatuses, touched};
 use crate::settings::Settings;
 use crate::state_index::StateIndex;
 
@@ -55,13 +55,15 @@ pub(crate) struct RoutesContext {
     pub(crate) statuses: RouteStatuses,
     pub(crate) claims: HostnameClaims,
     pub(crate) service_users: ServiceUsers,
+    /// Tenants by the Secret with their credential.
+    pub(crate) credential_users: Referrers<ObjectKey>,
     pub(crate) reservations: Reservations,
     /// Routes that do not stand as they were left.
     pub(crate) drifted: Mutex<BTreeSet<ObjectKey>>,
     /// When zones were last compared.
     pub(crate) schedule: DriftSchedule<String>,
     /// What Cloudflare refused.
-    pub(crate) refused: RefusedPlans,
+    pub(crate) refused: DriftMemory,
     /// Routes whose state was dropped because nothing stands for them any more: what they are annotated with is gone.
     cleared: Mutex<BTreeSet<ObjectKey>>,
     /// Routes whose last step could not be done, and why.
@@ -91,10 +93,11 @@ impl RoutesContext {
             statuses: RouteStatuses::default(),
             claims: HostnameClaims::default(),
             service_users: ServiceUsers::default(),
+            credential_users: Referrers::default(),
             reservations: Reservations::default(),
             drifted: Mutex::default(),
             schedule: DriftSchedule::new(settings.drift.interval()),
-            refused: RefusedPlans::default(),
+            refused: DriftMemory::default(),
             cleared: Mutex::default(),
             stuck: Mutex::default(),
             ends: Ends::default(),
@@ -136,9 +139,9 @@ impl RoutesContext {
         found.map_err(|error| portolan_engine::kubernetes_problem(format_args!("reading Service {key}"), &error))
     }
 
-    /// Notes how a route stands; its tenant and templates say so before long.
-    pub(crate) fn stands(&self, route: &ObjectKey, standing: Option<RouteStatus>) {
-        let touched = self.statuses.set(route, standing);
+    /// A route stands otherwise: its tenant and templates say so before long.
+    pub(crate) fn stands_otherwise(&self, before: Option<&RouteStatus>, after: Option<&RouteStatus>) {
+        let touched = touched(before, after);
         for tenant in &touched.tenants {
             self.tenant_changed(tenant);
         }
@@ -267,14 +270,6 @@ impl RoutesContext {
         }
     }
 
-    /// Whether a namespace is going, with everything in it. Where that cannot be read, it is not.
-    pub(crate) async fn is_ending(&self, namespace: Option<&str>) -> bool {
-        let Some(namespace) = namespace else { return false };
-        let api: Api<Namespace> = Api::all(self.client());
-        let found = in_time(api.get_metadata_opt(namespace)).await;
-        found.ok().flatten().is_some_and(|found| found.metadata.deletion_timestamp.is_some())
-    }
-
     pub(crate) async fn ready(&self) {
         self.tenants.ready().await;
         self.templates.ready().await;
@@ -308,65 +303,25 @@ impl Catalogue for RoutesContext {
 #[derive(Default)]
 pub(crate) struct ServiceUsers {
     services: Mutex<HashMap<ObjectKey, ObjectKey>>,
+    users: Referrers<ObjectKey>,
 }
 
 impl ServiceUsers {
     /// A route's address is about to be read from a Service.
     pub(crate) fn note(&self, route: &ObjectKey, service: &ObjectKey) {
-        self.services.lock().unwrap_or_else(PoisonError::into_inner).insert(route.clone(), service.clone());
+        let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = services.insert(route.clone(), service.clone());
+        self.users.note(route.clone(), before, [service.clone()]);
     }
 
     /// A route is gone.
     pub(crate) fn forget(&self, route: &ObjectKey) {
-        self.services.lock().unwrap_or_else(PoisonError::into_inner).remove(route);
+        let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
+        self.users.note(route.clone(), services.remove(route), []);
     }
 
     /// The routes whose address came from a Service when they last looked.
     pub(crate) fn of(&self, service: &ObjectKey) -> Vec<ObjectKey> {
-        let services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
-        services.iter().filter(|(_, one)| *one == service).map(|(route, _)| route.clone()).collect()
-    }
-}
-
-/// Which routes ask for a hostname.
-#[derive(Default)]
-pub(crate) struct HostnameClaims {
-    state: Mutex<ClaimState>,
-}
-
-#[derive(Default)]
-struct ClaimState {
-    routes: HashMap<ObjectKey, String>,
-    names: HashMap<String, BTreeSet<ObjectKey>>,
-}
-
-impl HostnameClaims {
-    /// Notes what a route asks for; answers who else asks for what it asked for before, if that is another name now.
-    pub(crate) fn note(&self, route: &ObjectKey, hostname: Option<String>) -> Vec<ObjectKey> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.routes.get(route) == hostname.as_ref() {
-            return Vec::new();
-        }
-        let mut released = Vec::new();
-        if let Some(before) = state.routes.remove(route)
-            && let Some(routes) = state.names.get_mut(&before)
-        {
-            routes.remove(route);
-            released = routes.iter().cloned().collect();
-            if routes.is_empty() {
-                state.names.remove(&before);
-            }
-        }
-        if let Some(hostname) = hostname {
-            state.names.entry(hostname.clone()).or_default().insert(route.clone());
-            state.routes.insert(route.clone(), hostname);
-        }
-        released
-    }
-
-    /// The routes that ask for a hostname.
-    pub(crate) fn of(&self, hostname: &str) -> Vec<ObjectKey> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.names.get(hostname).map(|routes| routes.iter().cloned().collect()).unwrap_or_default()
+        self.users.of(service)
     }
 }

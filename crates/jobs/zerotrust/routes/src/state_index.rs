@@ -132,11 +132,19 @@ fn take<K: std::hash::Hash + Eq>(map: &mut HashMap<K, BTreeSet<String>>, key: &K
     }
 }
 
+/// Of what is neither a state nor a former name, nothing matters but that its name is taken.
+fn keep_states_whole(map: &mut ConfigMap) {
+    if State::route_of(map).is_none() && Former::read(map).is_none() {
+        (map.data, map.binary_data, map.metadata.annotations) = (None, None, None);
+    }
+}
+
 impl StateIndex {
     /// Mirrors of both, in the operator's namespace.
     pub(crate) fn new(namespace: &str) -> Self {
         let own = || Selection::all().within(namespace);
-        let (states, tasks) = (Cache::<ConfigMap>::of(own()), Cache::<CloudflareTask>::of(own()));
+        let states = Cache::<ConfigMap>::of(own()).trimming(keep_states_whole);
+        let tasks = Cache::<CloudflareTask>::of(own());
         let index: Arc<Mutex<StateMaps>> = Arc::default();
         let shared = Arc::clone(&index);
         states.on_change(move |before, after| {
@@ -215,4 +223,29 @@ fn lock(index: &Mutex<StateMaps>) -> MutexGuard<'_, StateMaps> {
 /// The key of any object.
 pub(crate) fn key<K: kube::Resource<DynamicType = ()>>(object: &K) -> ObjectKey {
     key_of(object.meta())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn finding_25_of_configmaps_of_others_nothing_is_kept_but_that_their_name_is_taken() {
+        let map = |data: serde_json::Value| -> ConfigMap {
+            let note = json!({ "kubectl.kubernetes.io/last-applied-configuration": "x".repeat(1 << 20) });
+            let meta = json!({ "name": "cfzt-shop-app", "annotations": note });
+            let mut map = serde_json::from_value(json!({ "metadata": meta, "data": data })).unwrap();
+            keep_states_whole(&mut map);
+            map
+        };
+
+        let foreign = map(json!({ "blob": "x".repeat(1 << 20) }));
+        let state = map(json!({ "httproute_namespace": "shop", "httproute_name": "app" }));
+
+        assert!(serde_json::to_string(&foreign).unwrap().len() < 200);
+        assert_eq!(foreign.name_any(), "cfzt-shop-app");
+        assert!(state.data.is_some() && state.metadata.annotations.is_some());
+    }
 }

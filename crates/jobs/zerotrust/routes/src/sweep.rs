@@ -120,7 +120,7 @@ impl Sweep {
         let candidates = self.candidates();
         for key in self.failures.keys().filter(|key| !candidates.contains(*key)) {
             if self.shared.routes.read(|store| store.get(key).is_none()) {
-                self.shared.stands(key, None);
+                self.shared.statuses.post(key, None);
             }
         }
         self.failures.retain(|key, _| candidates.contains(key));
@@ -255,7 +255,7 @@ impl Sweep {
         }
         let tenant = self.shared.state_index.state(&key).and_then(|known| known.state.tenant.clone());
         let failure = Some((problem.reason, problem.message.clone()));
-        self.shared.stands(&key, Some(RouteStatus { tenant, failure, ..RouteStatus::default() }));
+        self.shared.statuses.post(&key, Some(RouteStatus { tenant, failure, ..RouteStatus::default() }));
         self.failures.insert(key, (Instant::now() + pause, count.saturating_add(1)));
     }
 }
@@ -298,7 +298,7 @@ async fn take_down(shared: &RoutesContext, key: &ObjectKey) -> Result<(), Proble
         let plan = subject.plan();
         Executor::new(shared, &subject, &plan).carry_out().await?;
         let gone = subject.is_clean() || shared.state_index.state(key).is_none();
-        shared.stands(key, if gone { None } else { subject.standing(&plan) });
+        shared.statuses.post(key, if gone { None } else { subject.standing(&plan) });
         Ok(())
     }
     .instrument(span)

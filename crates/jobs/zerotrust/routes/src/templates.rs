@@ -11,6 +11,7 @@ use portolan_zerotrust_model::{
 };
 use serde_json::json;
 
+use crate::route_status::routes_where;
 use crate::shared::RoutesContext;
 use crate::tenants::named_in;
 
@@ -51,7 +52,7 @@ impl Reconcile for TemplateController {
 
     async fn gather(&self, template: &Template) -> Result<Use, Problem> {
         let key = template.key();
-        let users = self.shared.statuses.routes_where(|one| one.templates.contains(&key));
+        let users = routes_where(&self.shared.statuses, |one| one.templates.contains(&key));
         let routes = users.into_iter().map(|(route, _)| route).collect();
         Ok(Use { routes, wrong: check(template) })
     }
@@ -73,20 +74,23 @@ impl Reconcile for TemplateController {
             Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => inputs,
             Outcome::Failed(failure) => return Report::failed(failure.problem),
         };
-        let valid = match &found.wrong {
-            Ok(()) => NewCondition::of(VALID, ConditionStatus::True, reasons::VALID, "Everything in it can be used"),
-            Err(problem) => {
-                NewCondition::of(VALID, ConditionStatus::False, reasons::INVALID_SPEC, problem.message.clone())
-            }
-        };
-        let key = template.key();
-        let own = found.routes.iter().filter(|route| route.namespace == key.namespace);
-        let listed: Vec<String> = own.map(ToString::to_string).take(LISTED).collect();
-        Report {
-            status: json!({"usedByHTTPRoutes": listed, "usedByCount": found.routes.len()}),
-            conditions: vec![valid, in_use(&key, &found.routes)],
-            ..Report::default()
-        }
+        said(&template.key(), found)
+    }
+}
+
+/// What is said of a template: the first routes of its namespace by name, and how many there are. However many use it, it is
+/// as long.
+fn said(template: &ObjectKey, found: &Use) -> Report {
+    let valid = match &found.wrong {
+        Ok(()) => NewCondition::of(VALID, ConditionStatus::True, reasons::VALID, "Everything in it can be used"),
+        Err(problem) => NewCondition::of(VALID, ConditionStatus::False, reasons::INVALID_SPEC, problem.message.clone()),
+    };
+    let own = found.routes.iter().filter(|route| route.namespace == template.namespace);
+    let listed: Vec<String> = own.map(ToString::to_string).take(LISTED).collect();
+    Report {
+        status: json!({"usedByHTTPRoutes": listed, "usedByCount": found.routes.len()}),
+        conditions: vec![valid, in_use(template, &found.routes)],
+        ..Report::default()
     }
 }
 
@@ -107,5 +111,29 @@ fn in_use(template: &ObjectKey, routes: &[ObjectKey]) -> NewCondition {
             let message = format!("Used by {}", named_in(template, some.iter().map(|one| (one, one.to_string()))));
             NewCondition::of(IN_USE, ConditionStatus::True, reasons::IN_USE, message)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a template says that so many routes use, and how long that is.
+    fn said_of(routes: usize) -> (Report, usize) {
+        let route = |number| ObjectKey::namespaced("shop", format!("route-{number:06}"));
+        let found = Use { routes: (0..routes).map(route).collect(), wrong: Ok(()) };
+        let report = said(&ObjectKey::namespaced("shop", "base-prod"), &found);
+        let conditions: usize = report.conditions.iter().map(|one| one.message.len()).sum();
+        let length = report.status.to_string().len() + conditions;
+        (report, length)
+    }
+
+    #[test]
+    fn finding_24_what_is_said_of_a_template_is_no_longer_for_thirty_thousand_routes_than_for_a_hundred() {
+        let ((_, short), (report, long)) = (said_of(100), said_of(30_000));
+
+        assert!(long < short + 10, "{short} and {long} bytes");
+        assert_eq!(report.status["usedByHTTPRoutes"].as_array().map(Vec::len), Some(LISTED));
+        assert_eq!(report.status["usedByCount"], 30_000, "how many there are is still told");
     }
 }

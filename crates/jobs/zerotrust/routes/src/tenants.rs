@@ -7,10 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use portolan_core::{
     Change, Condition, ConditionStatus, NewCondition, ObjectKey, Plan, Problem, Target, reasons as core, text,
 };
-use portolan_engine::{Levels, Notice, Outcome, Profile, Reconcile, Report};
+use portolan_engine::{LedgerWork, Levels, Notice, Outcome, Profile, Reconcile, Report};
 use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, State, TenantSummary, annotations, reasons};
 use serde_json::json;
 
+use crate::route_status::routes_where;
 use crate::routes::guarded;
 use crate::shared::RoutesContext;
 
@@ -59,14 +60,32 @@ pub(crate) struct TenantTally {
     unwatched: Vec<ObjectKey>,
     /// Routes that something is recorded for with it.
     recorded: Vec<ObjectKey>,
+    /// What is due in its ledgers of deletions.
+    ledgers: LedgerWork,
+}
+
+/// What is to be done for a tenant.
+pub(crate) struct TenantPlan {
+    /// What an older operator left on it goes.
+    annotations: Plan,
+    ledgers: LedgerWork,
+    /// The credential that nobody will need, since what stands is left as it is.
+    abandoned: Option<ObjectKey>,
+}
+
+/// What was done for a tenant.
+pub(crate) struct TenantChange {
+    /// Whether deletions were let go.
     released: bool,
+    /// Those that are still held.
+    held: Vec<String>,
 }
 
 impl TenantController {
     fn tally(&self, key: &ObjectKey) -> TenantTally {
         let states = self.shared.state_index.all();
         let of_tenant: Vec<_> = states.iter().filter(|known| self.shared.is_of(&known.state, key)).collect();
-        let standing = self.shared.statuses.routes_where(|one| one.tenant.as_ref() == Some(key));
+        let standing = routes_where(&self.shared.statuses, |one| one.tenant.as_ref() == Some(key));
         let count = |holds: &dyn Fn(&portolan_exposure::Footprint) -> usize| {
             let sum: usize = of_tenant.iter().map(|known| holds(&known.state.footprint)).sum();
             i64::try_from(sum).unwrap_or(i64::MAX)
@@ -93,7 +112,7 @@ impl TenantController {
             exposed: exposed(of_tenant.iter().map(|known| &known.state), (self.shared.context.clock)()),
             unwatched: self.unwatched(of_tenant.iter().map(|known| &known.state.route)),
             recorded: sorted(of_tenant.iter().map(|known| known.state.route.clone())),
-            released: false,
+            ledgers: LedgerWork::default(),
         }
     }
 
@@ -101,16 +120,6 @@ impl TenantController {
     fn unwatched<'a>(&self, routes: impl Iterator<Item = &'a ObjectKey>) -> Vec<ObjectKey> {
         let watched = self.shared.settings.selection();
         sorted(routes.filter(|route| !watched.covers(route.namespace.as_deref())).cloned())
-    }
-
-    /// Lets held deletions go that the user released.
-    async fn release(&self, tenant: &Tenant) -> Result<bool, Problem> {
-        let id = tenant.key().to_string();
-        self.shared.deletions.flush(&id).await?;
-        match self.shared.context.steering.released_deletions(&tenant.metadata) {
-            Some(digest) => self.shared.deletions.approve(&id, digest).await,
-            None => Ok(false),
-        }
     }
 
     fn ready(&self, tenant: &ObjectKey, tally: &TenantTally) -> NewCondition {
@@ -153,15 +162,15 @@ pub(crate) fn named_in<'a>(object: &ObjectKey, routes: impl IntoIterator<Item = 
 impl Reconcile for TenantController {
     type Object = Tenant;
     type Inputs = TenantTally;
-    type Plan = Plan;
-    type Applied = ();
+    type Plan = TenantPlan;
+    type Applied = TenantChange;
     type Projection = ();
 
     fn profile(&self) -> Profile {
         Profile { heeds_times: true, ..guarded("CloudflareZeroTrustTenant") }
     }
 
-    fn needs_finalizer(&self, _: &Tenant, _: &TenantTally, _: &Plan) -> bool {
+    fn needs_finalizer(&self, _: &Tenant, _: &TenantTally, _: &TenantPlan) -> bool {
         self.shared.settings.finalizers
     }
 
@@ -173,49 +182,58 @@ impl Reconcile for TenantController {
 
     async fn gather(&self, tenant: &Tenant) -> Result<TenantTally, Problem> {
         Levels::mark(&tenant.key());
-        let released = self.release(tenant).await?;
-        if is_forced(tenant) && tenant.metadata.deletion_timestamp.is_some() {
-            // What stands is left as it is: nobody will need the credential.
-            self.shared.guard.abandon(&tenant.credential().object()).await?;
-        }
         let mut tally = self.tally(&tenant.key());
-        tally.released = released;
+        tally.ledgers = self.shared.deletions.due(&tenant.key().to_string(), &tenant.metadata);
         if tenant.metadata.deletion_timestamp.is_none() {
             tally.problem = self.shared.credentials.check(tenant).await.err();
         }
         Ok(tally)
     }
 
-    fn plan(&self, tenant: &Tenant, _: &TenantTally) -> Result<Plan, Problem> {
+    fn plan(&self, tenant: &Tenant, tally: &TenantTally) -> Result<TenantPlan, Problem> {
         let older = tenant.metadata.annotations.iter().flatten();
         let older = older.filter(|(name, _)| name.starts_with(annotations::OLDER_PREFIX));
         let drop =
             |name: &str| Change::delete(Target::new("annotation", "", name), json!({}), "left by an older operator");
-        Ok(older.map(|(name, _)| drop(name)).collect())
+        let gives_up = is_forced(tenant) && tenant.metadata.deletion_timestamp.is_some();
+        Ok(TenantPlan {
+            annotations: older.map(|(name, _)| drop(name)).collect(),
+            ledgers: tally.ledgers.clone(),
+            abandoned: gives_up.then(|| tenant.credential().object()),
+        })
     }
 
     /// Nothing at Cloudflare changes for a tenant.
-    fn changes(&self, _: &Plan) -> Plan {
+    fn changes(&self, _: &TenantPlan) -> Plan {
         Plan::default()
     }
 
-    fn has_work(&self, plan: &Plan) -> bool {
-        !plan.is_empty()
+    fn has_work(&self, plan: &TenantPlan) -> bool {
+        !plan.annotations.is_empty() || !plan.ledgers.is_empty() || plan.abandoned.is_some()
     }
 
-    async fn apply(&self, tenant: &Tenant, _: &TenantTally, plan: &Plan) -> Result<(), Problem> {
-        self.shared.drop_annotations(tenant, plan).await
+    async fn apply(&self, tenant: &Tenant, _: &TenantTally, plan: &TenantPlan) -> Result<TenantChange, Problem> {
+        let id = tenant.key().to_string();
+        let released = self.shared.deletions.settle(&id, &plan.ledgers).await?;
+        if let Some(credential) = &plan.abandoned {
+            self.shared.guard.abandon(credential).await?;
+        }
+        if !plan.annotations.is_empty() {
+            self.shared.drop_annotations(tenant, &plan.annotations).await?;
+        }
+        Ok(TenantChange { released, held: self.shared.deletions.held(&id) })
     }
 
     fn report(&self, tenant: &Tenant, outcome: Outcome<'_, Self>) -> Report {
-        let tally = match outcome {
-            Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } => inputs,
+        let (tally, held) = match outcome {
+            Outcome::Applied { inputs, applied, .. } => (inputs, &applied.held),
+            Outcome::Unchanged { inputs, .. } => (inputs, &inputs.held),
             Outcome::Failed(failure) => return Report::failed(failure.problem),
         };
         if tenant.metadata.deletion_timestamp.is_some() {
             return report_leaving(tenant, tally);
         }
-        let stalled = match tally.held.as_slice() {
+        let stalled = match held.as_slice() {
             [] => NewCondition::not_stalled(),
             held => NewCondition::stalled(core::DELETION_BUDGET_EXCEEDED, held.join(" ")),
         };
@@ -237,9 +255,7 @@ impl Reconcile for TenantController {
     /// Routes whose deletions were held and are not any more run.
     fn remember(&self, tenant: &Tenant, outcome: Outcome<'_, Self>) {
         match outcome {
-            Outcome::Applied { inputs, .. } | Outcome::Unchanged { inputs, .. } if inputs.released => {
-                self.shared.released(&tenant.key());
-            }
+            Outcome::Applied { applied, .. } if applied.released => self.shared.released(&tenant.key()),
             Outcome::Applied { .. } | Outcome::Unchanged { .. } | Outcome::Failed(_) => {}
         }
     }

@@ -335,3 +335,15 @@ fn a_name_that_lost_its_application_is_known_since_when() {
     state.stands(stands(None, "b.example.com"), "t5");
     assert_eq!(state.exposed_at, None, "another name");
 }
+
+#[test]
+fn finding_25_states_of_every_writer_are_selected_by_their_labels_once() {
+    let [tracked, managed] = selectors();
+
+    assert_eq!(tracked, "app.kubernetes.io/component=state-tracker");
+    assert_eq!(managed, "app.kubernetes.io/managed-by=cfzt-operator,app.kubernetes.io/component!=state-tracker");
+    assert_eq!(
+        selector_of_others(),
+        "app.kubernetes.io/component notin (state-tracker,protected-name),app.kubernetes.io/managed-by!=cfzt-operator"
+    );
+}

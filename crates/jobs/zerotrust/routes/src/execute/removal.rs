@@ -1,7 +1,7 @@
 //! A name is taken down: asked for, recorded, queued, and at the end forgotten.
 
 use portolan_core::{ObjectId, Problem};
-use portolan_engine::{Notice, Surroundings};
+use portolan_engine::{Notice, Surroundings, is_ending};
 use portolan_exposure::Footprint;
 use portolan_zerotrust_model::state::StatePhase;
 use portolan_zerotrust_model::task::{DeleteIds, TaskAction};
@@ -40,7 +40,7 @@ impl Executor<'_> {
             return Ok(());
         };
         let Some(tenant) = self.shared.tenant_key(state) else { return Ok(()) };
-        let ending = self.shared.is_ending(self.subject.key.namespace.as_deref()).await;
+        let ending = is_ending(&self.shared.client(), self.subject.key.namespace.as_deref()).await;
         let ending = ending.then(|| self.subject.key.namespace.clone()).flatten();
         let surroundings = || {
             let of_tenant: Vec<_> = self.shared.state_index.all();

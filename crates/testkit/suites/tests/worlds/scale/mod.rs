@@ -3,6 +3,7 @@
 mod deletions;
 mod drift;
 mod limits;
+mod lookups;
 mod lost_tunnel;
 mod pacing;
 mod publish;

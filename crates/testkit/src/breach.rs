@@ -164,7 +164,7 @@ pub struct BreachWorld {
 impl BreachWorld {
     /// A cluster that knows these definitions and has an object of the kind that `R` is for.
     pub async fn with<R: Reconcile>(definitions: &[Value], object: &Value) -> Self {
-        let clock = tokio_clock();
+        let clock = tokio_clock(crate::clock::beginning());
         let config = Config { clock: clock.clone(), seed: Some(1), ..Config::default() };
         let server = ApiServer::open(config).await.expect("a server in memory opens");
         let client = Client::new(server.service(), "default");

@@ -312,11 +312,10 @@ impl Cluster {
     }
 
     fn resource(&self, kind: &str) -> ApiResource {
-        match (known(kind), self.job.resource(kind)) {
-            (Some(known), _) => ApiResource::from_gvk(&known),
-            (None, Some(defined)) => defined.clone(),
-            (None, None) => panic!("no cluster of this job has {kind}"),
-        }
+        let resource = known(kind).map(|known| ApiResource::from_gvk(&known));
+        let resource = resource.or_else(|| self.job.resource(kind).cloned());
+        assert!(resource.is_some(), "no cluster of this job has {kind}");
+        resource.expect("it was looked at just now")
     }
 }
 

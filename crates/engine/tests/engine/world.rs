@@ -27,7 +27,6 @@ static NOTHING: WorldJob = WorldJob::bare(&WITHOUT_KINDS, &["default"], |_, _| (
 
 pub(crate) struct World {
     pub(crate) server: ApiServer,
-    _world: portolan_testkit::World,
     pub(crate) client: Client,
     /// While it is set, no watch can be opened.
     pub(crate) offline: Arc<AtomicBool>,
@@ -70,7 +69,7 @@ impl World {
         change(&mut context);
         let (remote, handle) = (Arc::default(), Arc::default());
         let context = Arc::new(context);
-        let world = Self { server, _world: world, offline, client, remote, context, handle, manager: None };
+        let world = Self { server, offline, client, remote, context, handle, manager: None };
         world.idle().await;
         world
     }

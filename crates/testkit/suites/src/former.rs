@@ -104,7 +104,9 @@ fn definitions() -> Vec<Value> {
 /// When the former release was killed: the last time that any object names.
 fn last_moment(objects: &[Value]) -> Timestamp {
     let mut all = Vec::new();
-    objects.iter().for_each(|object| times(object, &mut all));
+    for object in objects {
+        times(object, &mut all);
+    }
     all.into_iter().max().expect("objects say when they were made")
 }
 
@@ -169,20 +171,23 @@ fn snapshot(state: &Value) -> Value {
     json!({ "generation": 1, "objects": objects, "tunnels": tunnels })
 }
 
+/// Fields of an object that servers give it.
+const OF_SERVERS: [&str; 7] = [
+    "managedFields",
+    "resourceVersion",
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+
 /// What releases read of an object: what servers add of their own is left out, and documents in texts are opened.
 fn documented(object: &Value) -> Value {
     let mut object = object.clone();
-    let meta = object["metadata"].as_object_mut();
-    let own = [
-        "managedFields",
-        "resourceVersion",
-        "uid",
-        "creationTimestamp",
-        "generation",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-    ];
-    meta.into_iter().for_each(|meta| own.iter().for_each(|field| drop(meta.remove(*field))));
+    if let Some(meta) = object["metadata"].as_object_mut() {
+        meta.retain(|field, _| !OF_SERVERS.contains(&field.as_str()));
+    }
     opened(object)
 }
 

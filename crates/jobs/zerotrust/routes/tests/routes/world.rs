@@ -36,7 +36,7 @@ static DEFINITION: JobDefinition =
 static JOB: WorldJob = WorldJob::bare(&DEFINITION, &[NAMESPACE, "default", "elsewhere"], seed, objects);
 
 pub(crate) struct World {
-    world: portolan_testkit::World,
+    kit: portolan_testkit::World,
     pub(crate) client: Client,
     pub(crate) simulator: Simulator,
     running: Option<(JoinSet<()>, Vec<portolan_engine::Busy>)>,
@@ -81,9 +81,9 @@ pub(crate) fn quiet() -> Settings {
 impl World {
     /// A world with an account, a zone, a tunnel, a tenant and its credential, in which nothing runs.
     pub(crate) async fn empty() -> Self {
-        let world = Builder::of(&JOB).plan("pro").asleep().start().await;
-        let (client, simulator) = (world.cluster.client().clone(), world.cloudflare.simulator.clone());
-        Self { world, client, simulator, running: None }
+        let kit = Builder::of(&JOB).plan("pro").asleep().start().await;
+        let (client, simulator) = (kit.cluster.client().clone(), kit.cloudflare.simulator.clone());
+        Self { kit, client, simulator, running: None }
     }
 
     /// A world in which the route side runs.
@@ -95,7 +95,7 @@ impl World {
     }
 
     pub(crate) fn context(&self) -> Context {
-        self.world.context(self.client.clone())
+        self.kit.context(self.client.clone())
     }
 
     pub(crate) fn run(&mut self, settings: Settings) {
@@ -104,7 +104,7 @@ impl World {
     }
 
     pub(crate) fn run_with(&mut self, context: &Context, settings: Settings) {
-        let clients = Arc::new(self.world.clients());
+        let clients = Arc::new(self.kit.clients());
         let tasks = Routes::new(context, Readers::of(clients), settings).tasks(&CancellationToken::new());
         let busy = tasks.iter().map(Task::busy).collect();
         self.running = Some((tasks.into_iter().map(Task::run).collect(), busy));
@@ -141,7 +141,7 @@ impl World {
         if object["metadata"]["namespace"].is_null() {
             object["metadata"]["namespace"] = json!("default");
         }
-        self.world.cluster.apply(&object).await;
+        self.kit.cluster.apply(&object).await;
     }
 
     pub(crate) async fn apply_cfzt(&self, kind: &str, object: Value) {
@@ -284,6 +284,6 @@ impl World {
 
     /// The version of the last write to anything.
     pub(crate) fn version(&self) -> u64 {
-        self.world.server().store().version()
+        self.kit.server().store().version()
     }
 }

@@ -34,7 +34,7 @@ static DEFINITION: JobDefinition =
 static JOB: WorldJob = WorldJob::bare(&DEFINITION, &[NAMESPACE, "default"], seed, objects);
 
 pub(crate) struct World {
-    world: portolan_testkit::World,
+    kit: portolan_testkit::World,
     pub(crate) client: Client,
     pub(crate) simulator: Simulator,
     workers: Vec<Running>,
@@ -79,10 +79,10 @@ struct Running {
 impl World {
     /// A world with an account, a zone, a tunnel and a credential, and no worker.
     pub(crate) async fn empty() -> Self {
-        let world = Builder::of(&JOB).plan("pro").asleep().start().await;
-        let (client, simulator) = (world.cluster.client().clone(), world.cloudflare.simulator.clone());
+        let kit = Builder::of(&JOB).plan("pro").asleep().start().await;
+        let (client, simulator) = (kit.cluster.client().clone(), kit.cloudflare.simulator.clone());
         let (secret_requests, cut_off) = (Arc::default(), Arc::default());
-        Self { world, client, simulator, workers: Vec::new(), secret_requests, cut_off, measured: BTreeMap::new() }
+        Self { kit, client, simulator, workers: Vec::new(), secret_requests, cut_off, measured: BTreeMap::new() }
     }
 
     /// A world in which one worker runs, alone.
@@ -96,7 +96,7 @@ impl World {
 
     /// Makes or changes a Secret in `default`.
     pub(crate) async fn put_secret(&self, name: &str, values: Value) {
-        self.world.cluster.apply(&secret(name, &values)).await;
+        self.kit.cluster.apply(&secret(name, &values)).await;
     }
 
     pub(crate) async fn delete_secret(&self, name: &str) {
@@ -107,8 +107,8 @@ impl World {
     /// Starts a worker.
     pub(crate) fn run(&mut self, settings: Settings) {
         let client = self.watched_client(&settings.identity);
-        let context = self.world.context(client);
-        let clients = Arc::new(self.world.clients().with_retry(RetryPolicy::PATIENT));
+        let context = self.kit.context(client);
+        let clients = Arc::new(self.kit.clients().with_retry(RetryPolicy::PATIENT));
         let name = settings.identity.clone();
         self.measured.insert(name.clone(), context.metrics.clone());
         let worker = Worker::new(&context, clients, settings);
@@ -139,7 +139,7 @@ impl World {
             }
             request
         };
-        let server = self.world.server().service().map_request(note);
+        let server = self.kit.server().service().map_request(note);
         let line = tower::service_fn(move |request| {
             let (server, is_cut) = (server.clone(), cut_off.lock().unwrap().contains(&worker));
             async move {
@@ -167,7 +167,7 @@ impl World {
         let index = self.workers.iter().position(|worker| worker.name == name).unwrap();
         let mut worker = self.workers.remove(index);
         worker.tasks.shutdown().await;
-        self.world.worked_off().await;
+        self.kit.worked_off().await;
     }
 
     /// Stops a worker as a signal does; answers how long that took.

@@ -4,7 +4,8 @@
 //!                                                     ▲                                        │
 //!                                                     └── record: what became of them ◄────────┘─► status
 //!
-//! [`pod`] is pure: values in, values out; no clock, no process, no file. Where a kubelet's behaviour is odd, a comment names the
+//! [`pod`] is pure: values in, values out; no clock, no process, no file. [`machine`] does what was decided. Where a kubelet's behaviour is odd, a comment names the
 //! file of Kubernetes that has it (below `pkg/kubelet` where it begins with nothing else).
 
+pub mod machine;
 pub mod pod;

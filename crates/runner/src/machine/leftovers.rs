@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::run_notes::{RUN_VARIABLE, RunNote, RunNotes};
+use super::run_notes::{POD_VARIABLE, RUN_VARIABLE, RunNote, RunNotes};
 
 /// How long it is waited for killed processes to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
@@ -55,6 +55,12 @@ pub fn end_run(note: &RunNote) -> io::Result<usize> {
     }
 }
 
+/// How many processes live that were started for a pod: those in whose environment its uid is.
+pub fn process_count(pod: &str) -> io::Result<usize> {
+    let all = processes()?.into_iter().filter(|entry| !entry.is_dead);
+    Ok(all.filter(|entry| bears(entry.process, POD_VARIABLE, pod)).count())
+}
+
 /// The processes of a run that live: its own, and those that bear its variable.
 fn processes_of(note: &RunNote) -> io::Result<Vec<ProcessEntry>> {
     let all = processes()?.into_iter().filter(|entry| !entry.is_dead);
@@ -63,12 +69,12 @@ fn processes_of(note: &RunNote) -> io::Result<Vec<ProcessEntry>> {
 
 fn is_of(entry: &ProcessEntry, note: &RunNote) -> bool {
     let is_itself = entry.process == note.process && entry.born == note.born;
-    is_itself || (entry.born >= note.born && bears(entry.process, &note.id))
+    is_itself || (entry.born >= note.born && bears(entry.process, RUN_VARIABLE, &note.id))
 }
 
-/// Whether the run's variable is in the environment that the process was started with.
-fn bears(process: i32, id: &str) -> bool {
-    let wanted = format!("{RUN_VARIABLE}={id}");
+/// Whether a variable is in the environment that the process was started with.
+fn bears(process: i32, variable: &str, value: &str) -> bool {
+    let wanted = format!("{variable}={value}");
     let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
 }

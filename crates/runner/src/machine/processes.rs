@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use super::init::{LaunchOrder, NOT_STARTED};
 use super::leftovers::{boot_id, end_run, process_entry};
 use super::logs::{OutputLog, OutputStream};
-use super::run_notes::{RUN_VARIABLE, RunNote, RunNotes};
+use super::run_notes::{POD_VARIABLE, RUN_VARIABLE, RunNote, RunNotes};
 
 /// Where programs are looked for, and where processes of pods look: never on the user's own PATH.
 pub const SYSTEM_FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -64,7 +64,7 @@ pub struct StartedProcess {
 }
 
 /// A process that runs, for who tells it something.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessHandle {
     note: RunNote,
 }
@@ -114,6 +114,7 @@ impl Launcher {
             .env("PATH", SYSTEM_FOLDERS)
             .envs(&launch.environment)
             .env(RUN_VARIABLE, &launch.id)
+            .env(POD_VARIABLE, &launch.pod)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

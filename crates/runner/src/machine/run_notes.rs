@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// The variable by which processes of a run are known, whoever started them.
 pub const RUN_VARIABLE: &str = "PORTOLAN_RUN_ID";
 
+/// The variable by which processes of a pod are known.
+pub const POD_VARIABLE: &str = "PORTOLAN_POD_UID";
+
 /// A process that was started for a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunNote {

@@ -12,6 +12,7 @@ pub mod probes;
 pub mod programs;
 pub mod record;
 pub mod references;
+pub mod resumed;
 pub mod status;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -1,51 +1,18 @@
-//! The checklist of a kubelet's behaviour is well-formed: each row has a pod that can be run, an expectation and its source.
+//! The checklist of a kubelet's behaviour: each row has a pod that can be run, an expectation and its source; and all of them
+//! are played on real processes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step is a failed test")]
 
+mod played;
+mod rows;
+
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use k8s_openapi::api::core::v1::Pod;
 use portolan_runner::pod::containers::containers;
 use portolan_runner::pod::programs::program_of;
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-/// A behaviour: a pod, what a user sees of it, and where that is written down.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Row {
-    name: String,
-    spec: Value,
-    /// The status that others wrote before.
-    #[serde(default)]
-    given: Value,
-    /// What is there before the pod.
-    #[serde(default)]
-    objects: Vec<Value>,
-    /// What is applied once it runs.
-    #[serde(default)]
-    then: Vec<Value>,
-    /// How it is deleted once it runs.
-    deleted: Option<Value>,
-    expect: Value,
-    source: String,
-}
-
-fn rows() -> Vec<Row> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kubelet");
-    let mut rows = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "yaml") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let more: Vec<Row> =
-                serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            rows.extend(more);
-        }
-    }
-    rows
-}
+use rows::rows;
+use serde_json::json;
 
 #[test]
 fn there_are_at_least_sixty_rows_each_with_a_name_of_its_own_an_expectation_and_a_source() {

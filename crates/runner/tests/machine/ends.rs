@@ -31,7 +31,7 @@ async fn a_program_sees_its_own_variables_only() {
         home.output("a").iter().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect();
     names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(&name.as_str()));
     names.sort();
-    assert_eq!(names, ["COLOUR", "PATH", "PORTOLAN_RUN_ID"]);
+    assert_eq!(names, ["COLOUR", "PATH", "PORTOLAN_POD_UID", "PORTOLAN_RUN_ID"]);
 }
 
 #[tokio::test]

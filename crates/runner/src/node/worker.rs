@@ -26,6 +26,9 @@ use crate::pod::references::PodSources;
 use crate::pod::resumed::resumed_record;
 use crate::pod::status::{StatusFacts, pod_status};
 
+/// When a deletion that failed is tried again.
+const TRY_AGAIN: SignedDuration = SignedDuration::from_secs(1);
+
 /// What a worker is told.
 pub(super) enum PodUpdate {
     /// The pod as it is now.
@@ -96,14 +99,16 @@ impl PodWorker {
     /// Until the pod is gone, or the runner stops.
     pub(super) async fn run(mut self) {
         loop {
-            let look_again = self.act().await;
+            let mut look_again = self.act().await;
             if self.is_stopping && self.record.is_over {
                 break;
             }
             self.report().await;
             if self.record.is_over && self.pod.metadata.deletion_timestamp.is_some() {
-                self.let_go().await;
-                break;
+                if self.let_go().await {
+                    break;
+                }
+                look_again = self.context.now().checked_add(TRY_AGAIN).ok();
             }
             if !self.wait(look_again).await {
                 break;
@@ -187,14 +192,20 @@ impl PodWorker {
         }
     }
 
-    /// The object goes now that nothing of it runs.
-    async fn let_go(&self) {
+    /// The object goes now that nothing of it runs. False where the API server could not do it.
+    async fn let_go(&self) -> bool {
         self.put_away();
         let pods: Api<Pod> = Api::namespaced(self.context.client.clone(), namespace(&self.pod));
         let preconditions = Preconditions { uid: self.pod.metadata.uid.clone(), resource_version: None };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() }.grace_period(0);
-        if let Err(error) = pods.delete(name(&self.pod), &params).await {
-            tracing::debug!(pod = name(&self.pod), %error, "Could not delete a pod that has ended");
+        match pods.delete(name(&self.pod), &params).await {
+            // Somebody else was faster; another pod may have its name.
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => true,
+            Err(error) => {
+                tracing::debug!(pod = name(&self.pod), %error, "Could not delete a pod that has ended");
+                false
+            }
+            Ok(_) => true,
         }
     }
 

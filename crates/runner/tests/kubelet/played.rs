@@ -355,6 +355,29 @@ async fn pods_run_again_with_the_next_runner_and_their_claims_are_kept() {
     next.stop().await;
 }
 
+#[tokio::test]
+async fn a_settled_pod_costs_no_writes_however_often_it_is_probed() {
+    let probe = json!({"exec": {"command": ["sh", "-c", "echo probed >> /v/f"]}, "periodSeconds": 1});
+    let mount = json!({"name": "v", "mountPath": "/v"});
+    let container = json!({
+        "name": "a", "image": "busybox", "command": ["sleep", "infinity"], "volumeMounts": [mount],
+        "readinessProbe": probe, "livenessProbe": probe,
+    });
+    let claim = json!({"name": "v", "persistentVolumeClaim": {"claimName": "probes"}});
+    let stage = Stage::of(Row { spec: json!({"containers": [container], "volumes": [claim]}), ..bare_row() }).await;
+    let scene = &stage.scene;
+    scene.create().await;
+    let probes = scene.home.path().join("runner/claims/default/probes/f");
+    let probed = |times: usize| std::fs::read_to_string(&probes).is_ok_and(|text| text.lines().count() >= times);
+    scene.until(|pod| pod["status"]["containerStatuses"][0]["ready"] == true && probed(2)).await.unwrap();
+    let settled = scene.pod().await["metadata"]["resourceVersion"].clone();
+
+    scene.until(|_| probed(6)).await.unwrap();
+
+    assert_eq!(scene.pod().await["metadata"]["resourceVersion"], settled);
+    stage.runner.stop().await;
+}
+
 fn bare_row() -> Row {
     let (given, objects, then) = (Value::Null, Vec::new(), Vec::new());
     Row { given, objects, then, deleted: None, ..rows().remove(0) }

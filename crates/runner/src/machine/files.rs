@@ -1,8 +1,10 @@
 //! The files of a volume → a folder in which all of them change at once (`pkg/volume/util/atomic_writer.go`).
 //!
-//!     app.conf  → ..data/app.conf
-//!     ..data    → ..files-7
-//!     ..files-7/app.conf
+//! ```text
+//! app.conf  → ..data/app.conf
+//! ..data    → ..files-7
+//! ..files-7/app.conf
+//! ```
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};

@@ -1,6 +1,8 @@
 //! An order → a process that runs, what it writes in its log, and how it ended.
 //!
-//!     birth ─► noted on disk ─► told to go on ─► becomes its program ─► ends ─► what it started ends ─► forgotten
+//! ```text
+//! birth ─► noted on disk ─► told to go on ─► becomes its program ─► ends ─► what it started ends ─► forgotten
+//! ```
 //!
 //! A process that the runner did not live to note never becomes its program: see [`init`](super::init).
 

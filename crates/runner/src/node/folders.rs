@@ -1,10 +1,12 @@
 //! Where a runner keeps what belongs to pods.
 //!
-//!     notes/                              processes that were started
-//!     pods/UID/volumes/NAME               files and empty folders
-//!     pods/UID/containers/NAME/RUN/       output, and why it did not start
-//!     pods/UID/work/NAME                  where a container begins that names no other place
-//!     claims/NAMESPACE/NAME               folders that stay
+//! ```text
+//! notes/                              processes that were started
+//! pods/UID/volumes/NAME               files and empty folders
+//! pods/UID/containers/NAME/RUN/       output, and why it did not start
+//! pods/UID/work/NAME                  where a container begins that names no other place
+//! claims/NAMESPACE/NAME               folders that stay
+//! ```
 
 use std::fs;
 use std::io;

@@ -1,6 +1,8 @@
 //! The runner as a node: pods are bound to it, run, reported, and put away.
 //!
-//!     watch ─► bound to us? ─► a worker for each pod: decide ─► steps ─► facts ─► decide … ─► status where it differs
+//! ```text
+//! watch ─► bound to us? ─► a worker for each pod: decide ─► steps ─► facts ─► decide … ─► status where it differs
+//! ```
 
 mod commands;
 mod events;

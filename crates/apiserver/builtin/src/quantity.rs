@@ -93,6 +93,12 @@ impl Quantity {
         self.nanos.div_euclid(NANO) + i128::from(self.nanos.rem_euclid(NANO) != 0)
     }
 
+    /// How many of the other it takes to hold this, rounded up; none where the other is zero.
+    pub fn parts_of(&self, part: &Self) -> Option<i128> {
+        let whole = self.nanos.checked_div_euclid(part.nanos)?;
+        Some(whole + i128::from(self.nanos.rem_euclid(part.nanos) != 0))
+    }
+
     /// Both together, in the form of the first that is not zero.
     #[must_use]
     pub(crate) fn plus(self, other: Self) -> Self {
@@ -319,6 +325,17 @@ mod tests {
 
     fn written_form(text: &str) -> String {
         written(&json!(text)).unwrap()
+    }
+
+    #[test]
+    fn parts_of_a_quantity_are_rounded_up() {
+        let parts = |of: &str, part: &str| Quantity::parse(of).unwrap().parts_of(&Quantity::parse(part).unwrap());
+
+        assert_eq!(parts("1500m", "1"), Some(2));
+        assert_eq!(parts("1500m", "1m"), Some(1500));
+        assert_eq!(parts("64Mi", "1Mi"), Some(64));
+        assert_eq!(parts("0", "1Gi"), Some(0));
+        assert_eq!(parts("1", "0"), None);
     }
 
     #[test]

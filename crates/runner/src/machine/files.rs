@@ -1,0 +1,247 @@
+//! The files of a volume → a folder in which all of them change at once (`pkg/volume/util/atomic_writer.go`).
+//!
+//! ```text
+//! app.conf  → ..data/app.conf
+//! ..data    → ..files-7
+//! ..files-7/app.conf
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, chown, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::pod::volumes::{VolumeFile, VolumeFiles, entry_names};
+
+const DATA: &str = "..data";
+const NEXT: &str = "..data-next";
+const PREFIX: &str = "..files-";
+
+/// Whose files are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileOwner {
+    /// The uid.
+    pub user: u32,
+    /// The gid.
+    pub group: u32,
+}
+
+/// What became of a volume's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilesChange {
+    /// They are other ones now.
+    Replaced,
+    /// They were as they should be.
+    Unchanged,
+}
+
+/// Puts the files into the folder, which is made where it is not there. Who reads sees all of the old ones or all of the new ones.
+pub fn put_files(folder: &Path, files: &VolumeFiles, owner: Option<FileOwner>) -> io::Result<FilesChange> {
+    make_folder(folder, owner)?;
+    let current = fs::read_link(folder.join(DATA)).ok();
+    if let Some(current) = &current
+        && is_as_wanted(&folder.join(current), files)?
+        && has_entries(folder, files)
+    {
+        return Ok(FilesChange::Unchanged);
+    }
+    let next = next_name(current.as_deref());
+    write_all(&folder.join(&next), files, owner)?;
+    switch(folder, &next)?;
+    put_entries(folder, files)?;
+    if let Some(current) = current {
+        fs::remove_dir_all(folder.join(current))?;
+    }
+    Ok(FilesChange::Replaced)
+}
+
+/// Makes a folder for a pod's user, who alone may write in it.
+pub fn make_folder(folder: &Path, owner: Option<FileOwner>) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+    give(folder, owner)
+}
+
+fn give(path: &Path, owner: Option<FileOwner>) -> io::Result<()> {
+    owner.map_or(Ok(()), |owner| chown(path, Some(owner.user), Some(owner.group)))
+}
+
+/// The folder after this one: names are counted up, so that no two versions have one name.
+fn next_name(current: Option<&Path>) -> PathBuf {
+    let number = current.and_then(Path::to_str).and_then(|name| name.strip_prefix(PREFIX)?.parse::<u64>().ok());
+    PathBuf::from(format!("{PREFIX}{}", number.map_or(0, |number| number + 1)))
+}
+
+fn write_all(folder: &Path, files: &VolumeFiles, owner: Option<FileOwner>) -> io::Result<()> {
+    // Left by a runner that was killed while it wrote.
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    make_folder(folder, owner)?;
+    for (path, file) in files {
+        let mut parent = folder.to_owned();
+        let mut parts: Vec<&str> = path.split('/').collect();
+        let name = parts.pop().unwrap_or(path);
+        for part in parts {
+            parent.push(part);
+            make_folder(&parent, owner)?;
+        }
+        write_one(&parent.join(name), file, owner)?;
+    }
+    Ok(())
+}
+
+fn write_one(path: &Path, file: &VolumeFile, owner: Option<FileOwner>) -> io::Result<()> {
+    let mut opened: File = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    opened.write_all(&file.content)?;
+    give(path, owner)?;
+    opened.set_permissions(fs::Permissions::from_mode(file.mode))
+}
+
+/// One rename: from here on the new files are seen.
+fn switch(folder: &Path, next: &Path) -> io::Result<()> {
+    let link = folder.join(NEXT);
+    if link.is_symlink() {
+        fs::remove_file(&link)?;
+    }
+    symlink(next, &link)?;
+    fs::rename(&link, folder.join(DATA))
+}
+
+/// The links through `..data`; those of files that are gone go after the switch, so that nobody misses one before it.
+fn put_entries(folder: &Path, files: &VolumeFiles) -> io::Result<()> {
+    let wanted = entry_names(files);
+    for name in &wanted {
+        let link = folder.join(name);
+        if !link.is_symlink() {
+            symlink(Path::new(DATA).join(name), &link)?;
+        }
+    }
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if entry.file_type()?.is_symlink() && !name.starts_with("..") && !wanted.contains(name.as_ref()) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn has_entries(folder: &Path, files: &VolumeFiles) -> bool {
+    entry_names(files).iter().all(|name| folder.join(name).is_symlink())
+}
+
+/// Whether the folder has these files, with these modes, and no others.
+fn is_as_wanted(folder: &Path, files: &VolumeFiles) -> io::Result<bool> {
+    if count_files(folder)? != files.len() {
+        return Ok(false);
+    }
+    for (path, file) in files {
+        let path = folder.join(path);
+        let same_mode = fs::metadata(&path).is_ok_and(|meta| meta.permissions().mode() & 0o777 == file.mode);
+        if !same_mode || fs::read(&path)? != file.content {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn count_files(folder: &Path) -> io::Result<usize> {
+    let mut count = 0;
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(usize::MAX),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        count += if entry.file_type()?.is_dir() { count_files(&entry.path())? } else { 1 };
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(contents: &[(&str, &str, u32)]) -> VolumeFiles {
+        let file = |content: &str, mode| VolumeFile { content: content.as_bytes().to_vec(), mode };
+        contents.iter().map(|(path, content, mode)| ((*path).to_owned(), file(content, *mode))).collect()
+    }
+
+    fn put(folder: &Path, contents: &[(&str, &str, u32)]) -> FilesChange {
+        put_files(folder, &files(contents), None).unwrap()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn files_lie_behind_one_link() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("v");
+
+        assert_eq!(put(&folder, &[("a", "one", 0o644), ("d/b", "two", 0o400)]), FilesChange::Replaced);
+
+        assert_eq!(names(&folder), ["..data", "..files-0", "a", "d"]);
+        assert_eq!(fs::read_link(folder.join("a")).unwrap(), Path::new("..data/a"));
+        assert_eq!(fs::read_to_string(folder.join("d/b")).unwrap(), "two");
+        assert_eq!(fs::metadata(folder.join("d/b")).unwrap().permissions().mode() & 0o777, 0o400);
+    }
+
+    #[test]
+    fn new_files_take_the_place_of_all_old_ones_and_the_old_folder_goes() {
+        let home = tempfile::tempdir().unwrap();
+        put(home.path(), &[("a", "one", 0o644), ("gone", "x", 0o644)]);
+
+        assert_eq!(put(home.path(), &[("a", "two", 0o644), ("new", "y", 0o644)]), FilesChange::Replaced);
+
+        assert_eq!(names(home.path()), ["..data", "..files-1", "a", "new"]);
+        assert_eq!(fs::read_to_string(home.path().join("a")).unwrap(), "two");
+    }
+
+    #[test]
+    fn files_that_are_as_wanted_are_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        put(home.path(), &[("a", "one", 0o644)]);
+
+        assert_eq!(put(home.path(), &[("a", "one", 0o644)]), FilesChange::Unchanged);
+        assert_eq!(put(home.path(), &[("a", "one", 0o600)]), FilesChange::Replaced);
+        assert_eq!(put(home.path(), &[]), FilesChange::Replaced);
+        assert_eq!(put(home.path(), &[]), FilesChange::Unchanged);
+    }
+
+    #[test]
+    fn who_has_an_old_file_open_goes_on_reading_it() {
+        use std::io::Read as _;
+        let home = tempfile::tempdir().unwrap();
+        put(home.path(), &[("a", "one", 0o644)]);
+        let mut open = File::open(home.path().join("a")).unwrap();
+        put(home.path(), &[("a", "two", 0o644)]);
+
+        let mut text = String::new();
+        open.read_to_string(&mut text).unwrap();
+
+        assert_eq!(text, "one");
+    }
+
+    #[test]
+    fn what_a_killed_runner_left_half_written_is_written_again() {
+        let home = tempfile::tempdir().unwrap();
+        put(home.path(), &[("a", "one", 0o644)]);
+        fs::create_dir(home.path().join("..files-1")).unwrap();
+        fs::write(home.path().join("..files-1/half"), "x").unwrap();
+        symlink("..files-1", home.path().join(NEXT)).unwrap();
+
+        put(home.path(), &[("a", "two", 0o644)]);
+
+        assert_eq!(names(home.path()), ["..data", "..files-1", "a"]);
+        assert_eq!(fs::read_to_string(home.path().join("a")).unwrap(), "two");
+    }
+}

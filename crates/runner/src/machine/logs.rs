@@ -1,0 +1,257 @@
+//! What a container writes → two files of bounded size, and whoever follows.
+//!
+//! A line is `TIME STREAM TEXT`. When the file is full it takes the place of the one before it: of endless output the end is kept.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::broadcast;
+
+/// How much of a run's output is kept, in bytes: two files of half of it.
+pub const MOST_KEPT: u64 = 10 * 1024 * 1024;
+/// What a line may have at most; longer ones are cut into several.
+const LONGEST_LINE: usize = 16 * 1024;
+/// Lines that a follower may be behind.
+const FOLLOWED: usize = 1024;
+
+/// Where a line was written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputStream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Error,
+}
+
+impl OutputStream {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Out => "stdout",
+            Self::Error => "stderr",
+        }
+    }
+}
+
+/// A line of output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputLine {
+    /// When it came.
+    pub time: Timestamp,
+    /// Without its end.
+    pub text: Bytes,
+}
+
+/// The log of one run, while it is written.
+#[derive(Clone, Debug)]
+pub struct OutputLog {
+    inner: Arc<OutputInner>,
+}
+
+#[derive(Debug)]
+struct OutputInner {
+    folder: PathBuf,
+    half: u64,
+    state: Mutex<OutputState>,
+}
+
+#[derive(Debug)]
+struct OutputState {
+    file: File,
+    size: u64,
+    /// None once nothing more comes.
+    follow: Option<broadcast::Sender<OutputLine>>,
+}
+
+impl OutputLog {
+    /// Begins a log in a folder, which is made where it is not there.
+    pub fn begin(folder: &Path, most: u64) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let file = File::options().append(true).create(true).open(current(folder))?;
+        let size = file.metadata()?.len();
+        let state = Mutex::new(OutputState { file, size, follow: Some(broadcast::channel(FOLLOWED).0) });
+        Ok(Self { inner: Arc::new(OutputInner { folder: folder.to_owned(), half: most / 2, state }) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, OutputState> {
+        self.inner.state.lock().expect("nobody panics with it")
+    }
+
+    /// Adds a line.
+    pub fn add(&self, stream: OutputStream, text: &[u8], now: Timestamp) -> io::Result<()> {
+        let mut state = self.state();
+        let mut line = format!("{now:.9} {} ", stream.as_str()).into_bytes();
+        line.extend_from_slice(text);
+        line.push(b'\n');
+        let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
+        if state.size > 0 && state.size + length > self.inner.half {
+            fs::rename(current(&self.inner.folder), earlier(&self.inner.folder))?;
+            state.file = File::options().append(true).create(true).open(current(&self.inner.folder))?;
+            state.size = 0;
+        }
+        state.file.write_all(&line)?;
+        state.size += length;
+        if let Some(follow) = &state.follow {
+            // Nobody may be following.
+            let _ = follow.send(OutputLine { time: now, text: Bytes::copy_from_slice(text) });
+        }
+        Ok(())
+    }
+
+    /// Nothing more comes: who follows has reached the end.
+    pub fn end(&self) {
+        self.state().follow = None;
+    }
+
+    /// What stands in it, at most the last lines, and what comes; no line is in both or in neither.
+    pub fn open(&self, last: Option<usize>) -> io::Result<(Vec<OutputLine>, Option<broadcast::Receiver<OutputLine>>)> {
+        let state = self.state();
+        let coming = state.follow.as_ref().map(broadcast::Sender::subscribe);
+        Ok((read_log(&self.inner.folder, last)?, coming))
+    }
+
+    /// Adds everything that is read, line by line, until the other end is closed.
+    pub async fn take<R: AsyncRead + Unpin>(self, stream: OutputStream, mut from: R, clock: fn() -> Timestamp) {
+        let (mut line, mut part) = (Vec::new(), vec![0; 4096]);
+        loop {
+            let count = match from.read(&mut part).await {
+                Ok(0) | Err(_) => break,
+                Ok(count) => count,
+            };
+            for byte in &part[..count] {
+                if *byte != b'\n' {
+                    line.push(*byte);
+                }
+                if *byte == b'\n' || line.len() >= LONGEST_LINE {
+                    self.add_or_drop(stream, &line, clock());
+                    line.clear();
+                }
+            }
+        }
+        if !line.is_empty() {
+            self.add_or_drop(stream, &line, clock());
+        }
+    }
+
+    /// A container goes on where its output cannot be kept: the disk may be full.
+    fn add_or_drop(&self, stream: OutputStream, line: &[u8], now: Timestamp) {
+        if let Err(error) = self.add(stream, line, now) {
+            tracing::debug!(folder = %self.inner.folder.display(), %error, "Could not keep a line of output");
+        }
+    }
+}
+
+fn current(folder: &Path) -> PathBuf {
+    folder.join("log")
+}
+
+fn earlier(folder: &Path) -> PathBuf {
+    folder.join("log.1")
+}
+
+/// The lines of a run that are kept, at most the last of them.
+pub fn read_log(folder: &Path, last: Option<usize>) -> io::Result<Vec<OutputLine>> {
+    let most = last.unwrap_or(usize::MAX);
+    let mut lines = VecDeque::new();
+    for path in [earlier(folder), current(folder)] {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            file => file?,
+        };
+        for line in BufReader::new(file).split(b'\n') {
+            // A line that was being written when the machine stopped is none.
+            let Some(line) = read_line(&line?) else { continue };
+            lines.push_back(line);
+            if lines.len() > most {
+                lines.pop_front();
+            }
+        }
+    }
+    Ok(lines.into())
+}
+
+fn read_line(line: &[u8]) -> Option<OutputLine> {
+    let mut parts = line.splitn(3, |byte| *byte == b' ');
+    let time = std::str::from_utf8(parts.next()?).ok()?.parse().ok()?;
+    parts.next()?;
+    Some(OutputLine { time, text: Bytes::copy_from_slice(parts.next()?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pod::testing::at;
+
+    fn texts(lines: &[OutputLine]) -> Vec<String> {
+        lines.iter().map(|line| String::from_utf8_lossy(&line.text).into_owned()).collect()
+    }
+
+    fn add(log: &OutputLog, text: &str) {
+        log.add(OutputStream::Out, text.as_bytes(), at(1)).unwrap();
+    }
+
+    #[test]
+    fn lines_are_read_as_they_were_written() {
+        let home = tempfile::tempdir().unwrap();
+        let log = OutputLog::begin(home.path(), MOST_KEPT).unwrap();
+        for text in ["one", "", "two words  and more ", "\u{e4}"] {
+            add(&log, text);
+        }
+
+        let lines = read_log(home.path(), None).unwrap();
+
+        assert_eq!(texts(&lines), ["one", "", "two words  and more ", "\u{e4}"]);
+        assert_eq!(lines[0].time, at(1));
+        assert_eq!(texts(&read_log(home.path(), Some(2)).unwrap()), ["two words  and more ", "\u{e4}"]);
+    }
+
+    #[test]
+    fn of_endless_output_the_end_is_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let log = OutputLog::begin(home.path(), 2000).unwrap();
+        for number in 0..1000 {
+            add(&log, &number.to_string());
+        }
+
+        let lines = texts(&read_log(home.path(), None).unwrap());
+
+        let kept: u64 = ["log", "log.1"].iter().map(|name| fs::metadata(home.path().join(name)).unwrap().len()).sum();
+        assert!(kept <= 2000, "{kept}");
+        assert_eq!(lines.last().map(String::as_str), Some("999"));
+        assert!(lines.len() > 20, "{}", lines.len());
+    }
+
+    #[tokio::test]
+    async fn who_follows_gets_every_line_once_and_then_the_end() {
+        let home = tempfile::tempdir().unwrap();
+        let log = OutputLog::begin(home.path(), MOST_KEPT).unwrap();
+        add(&log, "before");
+        let (written, coming) = log.open(None).unwrap();
+        add(&log, "after");
+        log.end();
+
+        let mut coming = coming.unwrap();
+        assert_eq!(texts(&written), ["before"]);
+        assert_eq!(texts(&[coming.recv().await.unwrap()]), ["after"]);
+        assert_eq!(coming.recv().await, Err(broadcast::error::RecvError::Closed));
+        assert!(log.open(None).unwrap().1.is_none());
+    }
+
+    #[tokio::test]
+    async fn output_is_cut_into_lines() {
+        let home = tempfile::tempdir().unwrap();
+        let log = OutputLog::begin(home.path(), MOST_KEPT).unwrap();
+        let long = "x".repeat(LONGEST_LINE + 3);
+        let text = format!("one\n\n{long}\nlast");
+
+        log.take(OutputStream::Error, text.as_bytes(), || at(2)).await;
+
+        let lines = texts(&read_log(home.path(), None).unwrap());
+        assert_eq!(lines, ["one", "", &long[..LONGEST_LINE], "xxx", "last"]);
+    }
+}

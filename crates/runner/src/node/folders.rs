@@ -1,0 +1,71 @@
+//! Where a runner keeps what belongs to pods.
+//!
+//! ```text
+//! notes/                              processes that were started
+//! pods/UID/volumes/NAME               files and empty folders
+//! pods/UID/containers/NAME/RUN/       output, and why it did not start
+//! pods/UID/work/NAME                  where a container begins that names no other place
+//! claims/NAMESPACE/NAME               folders that stay
+//! ```
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// The folders.
+#[derive(Clone, Debug)]
+pub(super) struct RunnerFolders {
+    root: PathBuf,
+}
+
+impl RunnerFolders {
+    /// Below a folder, which pods can pass through and not look around in.
+    pub(super) fn below(root: &Path) -> io::Result<Self> {
+        let root = std::path::absolute(root)?;
+        let folders = Self { root };
+        for name in ["pods", "claims"] {
+            fs::create_dir_all(folders.root.join(name))?;
+            fs::set_permissions(folders.root.join(name), fs::Permissions::from_mode(0o711))?;
+        }
+        fs::set_permissions(&folders.root, fs::Permissions::from_mode(0o711))?;
+        Ok(folders)
+    }
+
+    pub(super) fn notes(&self) -> PathBuf {
+        self.root.join("notes")
+    }
+
+    pub(super) fn pod(&self, uid: &str) -> PathBuf {
+        self.root.join("pods").join(uid)
+    }
+
+    pub(super) fn volume(&self, uid: &str, name: &str) -> PathBuf {
+        self.pod(uid).join("volumes").join(name)
+    }
+
+    pub(super) fn claim(&self, namespace: &str, name: &str) -> PathBuf {
+        self.root.join("claims").join(namespace).join(name)
+    }
+
+    pub(super) fn work(&self, uid: &str, container: &str) -> PathBuf {
+        self.pod(uid).join("work").join(container)
+    }
+
+    /// All runs of a container.
+    pub(super) fn runs(&self, uid: &str, container: &str) -> PathBuf {
+        self.pod(uid).join("containers").join(container)
+    }
+
+    pub(super) fn run(&self, uid: &str, container: &str, restarts: i32) -> PathBuf {
+        self.runs(uid, container).join(restarts.to_string())
+    }
+
+    /// Takes everything of a pod away but its claims.
+    pub(super) fn remove_pod(&self, uid: &str) -> io::Result<()> {
+        match fs::remove_dir_all(self.pod(uid)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+}

@@ -92,11 +92,11 @@ mod tests {
         assert_eq!(referrers.of(&"secret"), [key("a"), key("b")]);
         assert_eq!(referrers.count(&["secret", "domain"]), 2, "each counts once");
 
-        referrers.note(key("a"), ["secret", "domain"], ["domain", "tunnel"]);
+        referrers.note(key("a"), ["secret", "domain"], ["domain", "gateway"]);
         referrers.note(key("b"), ["secret"], []);
 
         assert_eq!(referrers.of(&"secret"), []);
-        assert_eq!((referrers.of(&"domain"), referrers.of(&"tunnel")), (vec![key("a")], vec![key("a")]));
+        assert_eq!((referrers.of(&"domain"), referrers.of(&"gateway")), (vec![key("a")], vec![key("a")]));
         assert_eq!(referrers.count(&["domain"]), 1);
     }
 

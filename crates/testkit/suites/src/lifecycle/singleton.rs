@@ -1,6 +1,6 @@
 //! Objects that change what there is one of: a document of the account.
 
-use portolan_cloudflare_sim::{Effect, Fault, Grant};
+use portolan_cloudflare_sim::{Effect, Fault, Grant, RecordedRequest};
 use serde_json::json;
 
 use crate::cloudflare::essence;
@@ -31,7 +31,7 @@ pub(super) async fn only_what_is_mentioned_is_written(builder: &Builder, sample:
     world.settle().await;
 
     let written: Vec<_> =
-        world.cloudflare.simulator.take_requests().into_iter().filter(|request| request.is_write()).collect();
+        world.cloudflare.simulator.take_requests().into_iter().filter(RecordedRequest::is_write).collect();
     assert_eq!(written.len(), 1, "{}", sample.kind);
     assert_eq!(written[0].method, "PATCH");
     let groups = |value: &serde_json::Value| value.as_object().map_or(0, serde_json::Map::len);

@@ -90,6 +90,7 @@ impl<C: Ord + Clone> Claims<C> {
 
     /// The oldest that claims it, is older than this one, and counts. Nobody is asked whether one counts that is younger.
     pub fn elder(&self, claim: &C, than: &Seniority, counts: impl Fn(&ObjectKey) -> bool) -> Option<ObjectKey> {
+        portolan_core::waypoint!();
         let mut last = None;
         loop {
             // Whether one counts is foreign code: it is not asked under the lock.

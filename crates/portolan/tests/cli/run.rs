@@ -109,7 +109,7 @@ fn definitions_are_printed_as_yaml_that_applies_without_a_warning() {
     let applied = server.run_with_input(&["apply", "-f", "-"], &printed.succeeded());
 
     assert_eq!(applied.stderr, "", "{applied}");
-    assert_eq!(applied.succeeded().lines().filter(|line| line.ends_with(" created")).count(), 11);
+    assert_eq!(applied.succeeded().lines().filter(|line| line.ends_with(" created")).count(), 13);
 }
 
 #[test]

@@ -15,9 +15,7 @@ use crate::manifests::id;
 use crate::process::Processes;
 use crate::world::{Builder, World};
 
-const DEFINITIONS: &str = include_str!("../../../../tests/migration/former/definitions.yaml");
-const OBJECTS: &str = include_str!("../../../../tests/migration/former/objects.json");
-const CLOUDFLARE: &str = include_str!("../../../../tests/migration/former/cloudflare.json");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/migration/former");
 
 /// Kinds that every cluster has, of which the former release left objects.
 const OF_EVERY_CLUSTER: [&str; 4] = ["Namespace", "Secret", "ConfigMap", "Lease"];
@@ -89,16 +87,22 @@ impl FormerWorld {
 
 /// Everything that the former release left in the cluster.
 pub fn objects() -> Vec<Value> {
-    serde_json::from_str(OBJECTS).expect("the data is JSON")
+    serde_json::from_str(&laid_down("objects.json")).expect("the data is JSON")
 }
 
 fn cloudflare() -> Value {
-    serde_json::from_str(CLOUDFLARE).expect("the data is JSON")
+    serde_json::from_str(&laid_down("cloudflare.json")).expect("the data is JSON")
 }
 
 fn definitions() -> Vec<Value> {
-    let documents = DEFINITIONS.split("\n---\n").filter(|document| !document.trim().is_empty());
+    let text = laid_down("definitions.yaml");
+    let documents = text.split("\n---\n").filter(|document| !document.trim().is_empty());
     documents.map(|document| serde_saphyr::from_str(document).expect("the file is YAML")).collect()
+}
+
+/// One of the files that were made by the former release; read when a test asks, since no image of the operator has them.
+fn laid_down(file: &str) -> String {
+    std::fs::read_to_string(format!("{FOLDER}/{file}")).expect("what was laid down stands in tests/migration/former")
 }
 
 /// When the former release was killed: the last time that any object names.

@@ -96,8 +96,8 @@ fn id(step: &RemoteWrite<Group>) -> String {
     step.change("group", "account", "test").target.id.map(|id| format!(" {id}")).unwrap_or_default()
 }
 
-fn note() -> Option<CreatingNote> {
-    Some(CreatingNote::of(&group("a"), NOW, None))
+fn note() -> CreatingNote {
+    CreatingNote::of(&group("a"), NOW, None)
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn what_was_recorded_as_adopted_is_released_and_not_deleted() {
 fn what_the_note_announced_is_ours_and_goes_with_its_object() {
     let there = vec![made("1", "A", seconds(1))];
 
-    let wanted = Intent { wanted: vec![group("a")], there: there.clone(), creating: note(), ..Intent::default() };
-    let gone = Intent { there, creating: note(), ..Intent::default() };
+    let wanted = Intent { wanted: vec![group("a")], there: there.clone(), creating: Some(note()), ..Intent::default() };
+    let gone = Intent { there, creating: Some(note()), ..Intent::default() };
 
     assert_eq!(wanted.steps(), [""; 0]);
     assert_eq!(gone.steps(), ["Delete 1"]);
@@ -129,7 +129,7 @@ fn what_was_announced_is_renamed_with_its_object_and_not_left_behind() {
     let case = Intent {
         wanted: vec![renamed],
         there: vec![made("1", "a", seconds(1))],
-        creating: note(),
+        creating: Some(note()),
         ..Intent::default()
     };
 
@@ -141,8 +141,9 @@ fn what_stood_before_the_note_or_came_long_after_it_is_not_ours() {
     for age in [seconds(-301), seconds(15 * 60 + 1)] {
         let there = vec![made("1", "a", age)];
 
-        let wanted = Intent { wanted: vec![group("a")], there: there.clone(), creating: note(), ..Intent::default() };
-        let gone = Intent { there, creating: note(), ..Intent::default() };
+        let wanted =
+            Intent { wanted: vec![group("a")], there: there.clone(), creating: Some(note()), ..Intent::default() };
+        let gone = Intent { there, creating: Some(note()), ..Intent::default() };
 
         assert_eq!(wanted.steps(), ["Adopt 1"], "{age}");
         assert_eq!(gone.steps(), [""; 0], "{age}");
@@ -152,7 +153,7 @@ fn what_stood_before_the_note_or_came_long_after_it_is_not_ours() {
 #[test]
 fn clocks_may_differ_by_minutes() {
     for age in [seconds(-299), seconds(14 * 60)] {
-        let gone = Intent { there: vec![made("1", "a", age)], creating: note(), ..Intent::default() };
+        let gone = Intent { there: vec![made("1", "a", age)], creating: Some(note()), ..Intent::default() };
 
         assert_eq!(gone.steps(), ["Delete 1"], "{age}");
     }
@@ -162,7 +163,7 @@ fn clocks_may_differ_by_minutes() {
 fn what_has_other_content_or_tells_no_time_is_not_what_the_note_announced() {
     let untold = Entry { id: "1".to_owned(), item: group("a") };
     for there in [made("1", "b", seconds(1)), untold] {
-        let gone = Intent { there: vec![there], creating: note(), ..Intent::default() };
+        let gone = Intent { there: vec![there], creating: Some(note()), ..Intent::default() };
 
         assert_eq!(gone.steps(), [""; 0]);
     }
@@ -172,8 +173,8 @@ fn what_has_other_content_or_tells_no_time_is_not_what_the_note_announced() {
 fn of_two_that_could_be_the_one_none_is_deleted() {
     let there = vec![made("1", "a", seconds(1)), made("2", "a", seconds(2))];
 
-    let gone = Intent { there: there.clone(), creating: note(), ..Intent::default() };
-    let wanted = Intent { wanted: vec![group("a")], there, creating: note(), ..Intent::default() };
+    let gone = Intent { there: there.clone(), creating: Some(note()), ..Intent::default() };
+    let wanted = Intent { wanted: vec![group("a")], there, creating: Some(note()), ..Intent::default() };
 
     assert_eq!(gone.steps(), [""; 0]);
     assert_eq!(wanted.steps(), ["Adopt 1"]);
@@ -184,7 +185,8 @@ fn what_another_object_recorded_is_as_good_as_marked() {
     let elsewhere: BTreeMap<String, String> = [("1".to_owned(), "AccessGroup/other".to_owned())].into();
     let there = vec![made("1", "a", seconds(1))];
 
-    let gone = Intent { there: there.clone(), creating: note(), elsewhere: elsewhere.clone(), ..Intent::default() };
+    let gone =
+        Intent { there: there.clone(), creating: Some(note()), elsewhere: elsewhere.clone(), ..Intent::default() };
     let wanted = Intent { wanted: vec![group("a")], there, elsewhere, adopt: true, ..Intent::default() };
 
     assert_eq!(gone.steps(), [""; 0]);

@@ -251,7 +251,7 @@ mod tests {
     /// out in which account a route is.
     fn selections_for(size: usize) -> usize {
         let (claims, selections) = (HostnameClaims::default(), Cell::new(0));
-        let account = |number: usize| if number % 2 == 0 { "even" } else { "odd" };
+        let account = |number: usize| if number.is_multiple_of(2) { "even" } else { "odd" };
         let name = |number: usize| format!("route-{number:05}");
         for number in 0..size {
             let input = asks(&name(number), i64::try_from(number).unwrap());

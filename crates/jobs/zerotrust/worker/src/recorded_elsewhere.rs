@@ -166,7 +166,9 @@ mod tests {
                 .get("accept")
                 .is_some_and(|accept| accept.to_str().is_ok_and(|accept| accept.contains("PartialObjectMetadata")));
             if metadata {
-                items.iter_mut().for_each(|one| *one = json!({ "metadata": one["metadata"] }));
+                for one in &mut items {
+                    *one = json!({ "metadata": one["metadata"] });
+                }
             } else {
                 self.sent_whole.fetch_add(items.len() as u64, Ordering::Relaxed);
             }

@@ -15,7 +15,7 @@ use serde_json::json;
 use walk::Walker;
 
 /// The page that shows the walks.
-const PAGE: &str = include_str!("../../../../../docs/architecture.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/architecture.md");
 
 /// A route with everything that a route can have: a rule, a record, an application with a policy, a token.
 #[tokio::test(start_paused = true)]

@@ -87,6 +87,7 @@ impl Walk {
     /// Holds that the walk is the one that a page shows.
     pub(crate) fn assert(&self, title: &str, page: &str) {
         let text = self.text(title);
+        let page = std::fs::read_to_string(page).expect("the page can be read");
         assert!(page.contains(&text), "docs/architecture.md shows another walk; it is\n\n{text}");
     }
 

@@ -124,6 +124,18 @@ pub const SINGLE: &[LifecycleCheck<Single>] = checks![Single:
 pub use crashes::{ACTS, Act, crash_points};
 pub use singleton::single_crash_points;
 
+/// Ten passes and ten looks for drift over an object that is as wanted write nothing anywhere.
+async fn ten_passes_write_nothing(world: &World, id: &str, label: &str) {
+    for pass in 0..10 {
+        world.cluster.annotate(id, "portolan.dev/reconcile-at", &pass.to_string()).await;
+        world.settle().await;
+        world.drift_pass().await;
+        world.settle().await;
+    }
+    assert_eq!(world.writes(), [""; 0], "{label}");
+    assert_eq!(world.cluster_writes(), [""; 0], "{label}");
+}
+
 /// A world in which the sample is settled.
 pub(crate) async fn settled(builder: &Builder, sample: &Owned) -> World {
     let world = builder.clone().start().await;

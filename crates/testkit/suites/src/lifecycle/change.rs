@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{CheckOutcome, remote, remote_id, settled};
+use super::{CheckOutcome, remote, remote_id, settled, ten_passes_write_nothing};
 use crate::cloudflare::operations;
 use crate::gate::System;
 use crate::sample::Owned;
@@ -40,15 +40,7 @@ pub(super) async fn it_is_created_after_its_finalizer_and_says_so(builder: &Buil
 pub(super) async fn at_rest_it_costs_no_write_over_ten_passes(builder: &Builder, sample: &Owned) {
     let world = settled(builder, sample).await;
 
-    for pass in 0..10 {
-        world.cluster.annotate(&sample.id(), "portolan.dev/reconcile-at", &pass.to_string()).await;
-        world.settle().await;
-        world.drift_pass().await;
-        world.settle().await;
-    }
-
-    assert_eq!(world.writes(), [""; 0], "{}", sample.label);
-    assert_eq!(world.cluster_writes(), [""; 0], "{}", sample.label);
+    ten_passes_write_nothing(&world, &sample.id(), sample.label).await;
 }
 
 pub(super) async fn drift_is_repaired_with_one_write(builder: &Builder, sample: &Owned) {

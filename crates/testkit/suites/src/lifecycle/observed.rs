@@ -2,6 +2,7 @@
 
 use portolan_cloudflare_sim::Grant;
 
+use super::ten_passes_write_nothing;
 use crate::manifests::{self as m, CANARY, OPERATOR_NAMESPACE};
 use crate::sample::Observed;
 use crate::world::{Builder, World};
@@ -33,15 +34,7 @@ pub(super) async fn it_is_ready_once_what_it_looks_for_is_there(builder: &Builde
 pub(super) async fn at_rest_it_costs_no_write_over_ten_passes(builder: &Builder, sample: &Observed) {
     let world = settled(builder, sample).await;
 
-    for pass in 0..10 {
-        world.cluster.annotate(&sample.id(), "portolan.dev/reconcile-at", &pass.to_string()).await;
-        world.settle().await;
-        world.drift_pass().await;
-        world.settle().await;
-    }
-
-    assert_eq!(world.writes(), [""; 0], "{}", sample.kind);
-    assert_eq!(world.cluster_writes(), [""; 0], "{}", sample.kind);
+    ten_passes_write_nothing(&world, &sample.id(), sample.kind).await;
 }
 
 pub(super) async fn deleting_it_changes_nothing_at_cloudflare(builder: &Builder, sample: &Observed) {

@@ -3,6 +3,7 @@
 use portolan_cloudflare_sim::{Effect, Fault, Grant, RecordedRequest};
 use serde_json::json;
 
+use super::ten_passes_write_nothing;
 use crate::cloudflare::essence;
 use crate::crash::{Tried, at_every_step};
 use crate::manifests::{self as m, ACCOUNT, CANARY, OPERATOR_NAMESPACE};
@@ -43,15 +44,7 @@ pub(super) async fn only_what_is_mentioned_is_written(builder: &Builder, sample:
 pub(super) async fn at_rest_it_costs_no_write_over_ten_passes(builder: &Builder, sample: &Single) {
     let world = settled(builder, sample).await;
 
-    for pass in 0..10 {
-        world.cluster.annotate(&sample.id(), "portolan.dev/reconcile-at", &pass.to_string()).await;
-        world.settle().await;
-        world.drift_pass().await;
-        world.settle().await;
-    }
-
-    assert_eq!(world.writes(), [""; 0], "{}", sample.kind);
-    assert_eq!(world.cluster_writes(), [""; 0], "{}", sample.kind);
+    ten_passes_write_nothing(&world, &sample.id(), sample.kind).await;
 }
 
 pub(super) async fn drift_is_put_right_with_one_write(builder: &Builder, sample: &Single) {

@@ -8,6 +8,7 @@ mod policy;
 mod records;
 mod redirect;
 mod rule;
+mod sight;
 mod token;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,7 @@ use crate::policy::{POLICIES, ReusablePolicy};
 use crate::quota::{self, Counted};
 use crate::step::{Course, Exposure, Stage, Step, Work};
 use crate::token::{ServiceToken, TOKENS};
+use sight::AppSight;
 
 /// Carries a plan out.
 pub async fn apply(client: &Client, exposure: &Exposure, journal: &impl Journal) -> Result<Applied, Failed> {
@@ -83,6 +85,7 @@ struct StepRun<'a, J> {
     held: Inventory,
     /// The application as it was last seen in this run.
     app: Option<App>,
+    seen: AppSight,
     /// Our own reusable policies that were made in this run, by name.
     own: BTreeMap<String, String>,
     notices: Vec<Notice>,
@@ -105,6 +108,7 @@ impl<'a, J: Journal> StepRun<'a, J> {
             stage: None,
             held: exposure.held.clone(),
             app: None,
+            seen: AppSight::default(),
             own: BTreeMap::new(),
             notices: exposure.notices.clone(),
             changes: Vec::new(),

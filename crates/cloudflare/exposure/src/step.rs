@@ -71,8 +71,7 @@ impl Step {
 impl Step {
     /// Whether records are written by which requests arrive.
     pub(crate) fn publishes(&self) -> bool {
-        let published = |work: &RecordWork| matches!(work, RecordWork::Create { .. } | RecordWork::Update { .. });
-        matches!(&self.work, Work::Records { work, .. } if work.iter().any(published))
+        matches!(&self.work, Work::Records { work, .. } if work.iter().any(RecordWork::publishes))
     }
 }
 
@@ -134,6 +133,13 @@ pub(crate) enum RecordWork {
         id: String,
         body: Option<Value>,
     },
+}
+
+impl RecordWork {
+    /// Whether requests arrive by what it writes.
+    pub(crate) fn publishes(&self) -> bool {
+        matches!(self, Self::Create { .. } | Self::Update { .. })
+    }
 }
 
 /// What a step does.

@@ -18,7 +18,7 @@ use portolan_engine::{
 use serde_json::Value;
 
 use crate::clock::tokio_clock;
-use crate::gate::Gate;
+use crate::failpoints::Failpoints;
 use crate::transport::{InProcess, SharedTransport};
 
 /// A step that reads and writes nothing.
@@ -190,7 +190,7 @@ impl BreachWorld {
         let clock = self.context.clock.clone();
         let simulator = Simulator::open(Options { clock: clock.clone(), ..Options::default() });
         let line = SharedTransport::to(simulator.expect("nothing is recorded"), Duration::ZERO);
-        let transport = Arc::new(InProcess::new(line, Gate::default()));
+        let transport = Arc::new(InProcess::new(line, Failpoints::default()));
         Arc::new(Clients::new(ApiSettings::default(), transport, clock))
     }
 

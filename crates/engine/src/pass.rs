@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use kube::Resource as _;
 use kube::api::{ObjectMeta, Patch, PatchParams};
-use portolan_core::{Class, NewCondition, ObjectId, ObjectKey, Plan, Problem, condition, reasons};
+use portolan_core::{Class, NewCondition, Notice, ObjectId, ObjectKey, Plan, Problem, condition, reasons};
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
@@ -19,7 +19,7 @@ use crate::context::{Context, FIELD_MANAGER, WriteMode};
 use crate::dispatch::fingerprint::{fingerprint, key_of};
 use crate::pass::finalizer::{FinalizerStage, Finalizers};
 use crate::pass::malformed::refuse;
-use crate::pass::report::{Notice, Report};
+use crate::pass::report::Report;
 use crate::pass::status::Keep;
 use crate::reconcile::{Outcome, PassFailure, Reconcile};
 use crate::watch::guarded::{Guarded, GuardedBody};

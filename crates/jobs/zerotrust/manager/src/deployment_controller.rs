@@ -14,7 +14,7 @@ use portolan_engine::{Outcome, Profile, Reconcile, Report, in_time, key_of, kube
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::Value;
 
-use crate::config_states::Version;
+use crate::config_states::ConfigVersion;
 use crate::deployment_change::{DeploymentChange, change_for, container_of};
 use crate::own_deployment::is_own;
 use crate::previous_values::ANNOTATION;
@@ -233,7 +233,7 @@ impl DeploymentController {
             let key = |name: &str| inputs.own["metadata"][name].as_str().unwrap_or_default();
             outcome::changed(&format_args!("Deployment {}/{}", key("namespace"), key("name")), &changes);
         }
-        self.shared.verdicts.post_alone(inputs.config.as_ref().map(|config| (Version::of(config), result)));
+        self.shared.verdicts.post_alone(inputs.config.as_ref().map(|config| (ConfigVersion::of(config), result)));
         if !changes.is_empty() {
             self.shared.report_anew();
         }

@@ -111,7 +111,8 @@ impl Reconcile for DeploymentController {
             let Err(WriteRefusal::Stale) = last else { break };
             tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt)).await;
             let Some(inputs) = self.gather(deployment).await? else { return Ok(None) };
-            last = self.carry_out(&inputs, &self.decide(&inputs)).await;
+            let plan = self.shared.context.pure(|| self.decide(&inputs));
+            last = self.carry_out(&inputs, &plan).await;
         }
         match last {
             Ok(refused) => Ok(refused),
@@ -216,7 +217,8 @@ impl DeploymentController {
                 Err(refusal) => return Err(refusal),
             },
         };
-        let steps = if plan.own.is_settled() { plan.workers.clone() } else { self.workers(inputs, &stands) };
+        let by_what_stands = || self.shared.context.pure(|| self.workers(inputs, &stands));
+        let steps = if plan.own.is_settled() { plan.workers.clone() } else { by_what_stands() };
         let mut first = Ok(());
         for step in &steps {
             first = first.and(self.shared.carry_out(step).await);

@@ -125,8 +125,8 @@ impl TaskReconciler {
         settings: &Settings,
         metrics: &Metrics,
         shutdown: &CancellationToken,
-    ) -> Arc<Self> {
-        Arc::new(Self {
+    ) -> Self {
+        Self {
             context: Arc::clone(context),
             clients: Arc::clone(clients),
             settings: settings.clone(),
@@ -143,7 +143,7 @@ impl TaskReconciler {
             handle: Handle::new(),
             nudged: Mutex::default(),
             accounts: Mutex::default(),
-        })
+        }
     }
 
     /// What is known of the tasks, and how to make one run.

@@ -18,15 +18,15 @@ use portolan_cloudflare_api::objects::DnsRecord;
 use portolan_cloudflare_api::{
     ApiError, Client, CollectionHandle, ErrorClass, Lane, NearlyFull, PendingWrite, collections, is_near,
 };
-use portolan_core::{Change, Class, Plan, Problem};
-use portolan_publication::{Footprint, Notice};
+use portolan_core::{Change, Class, Notice, Plan, Problem};
+use portolan_publication::Footprint;
 
 use crate::app::{APPS, App};
 use crate::inventory::Inventory;
 use crate::journal::{Applied, Failed, Journal};
 use crate::policy::{POLICIES, ReusablePolicy};
 use crate::quota::{self, Counted};
-use crate::step::{Course, Exposure, Stage, Step, Work};
+use crate::step::{Course, Exposure, ExposureStep, Stage, Work};
 use crate::token::{ServiceToken, TOKENS};
 use sight::AppSight;
 
@@ -93,7 +93,7 @@ struct StepRun<'a, J> {
     token_created: bool,
     faults: Vec<(Stage, Fault)>,
     /// The first step whose content the API refused.
-    refused: Option<Step>,
+    refused: Option<ExposureStep>,
     expected_edits: BTreeMap<String, PendingWrite>,
     expected_records: BTreeMap<String, PendingWrite<DnsRecord>>,
 }
@@ -174,7 +174,7 @@ impl<'a, J: Journal> StepRun<'a, J> {
         self.held.footprint(&self.exposure.place)
     }
 
-    async fn take(&mut self, step: &Step) {
+    async fn take(&mut self, step: &ExposureStep) {
         let stage = step.work.stage();
         if self.faults.iter().any(|(failed, _)| self.blocks(*failed, stage)) {
             return;
@@ -243,7 +243,7 @@ impl<'a, J: Journal> StepRun<'a, J> {
         self.exposure.course == Course::Publish && !self.faults.is_empty()
     }
 
-    async fn perform(&mut self, step: &Step) -> Result<StepEffect, Fault> {
+    async fn perform(&mut self, step: &ExposureStep) -> Result<StepEffect, Fault> {
         match &step.work {
             Work::CreateToken { name, duration, rotation } => {
                 self.create_token(name, duration, rotation.as_ref()).await

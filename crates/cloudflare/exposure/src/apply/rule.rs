@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use portolan_cloudflare_api::document::{Committed, TUNNEL_CONFIGURATION};
 use portolan_cloudflare_api::{Effect, ErrorClass, collections};
-use portolan_core::{Change, Hostname, Problem, WriteGate};
-use portolan_publication::{Notice, Rule, reasons};
+use portolan_core::{Change, Hostname, Notice, Problem, WriteGate};
+use portolan_publication::{Rule, reasons};
 use serde_json::Value;
 
 use super::{Fault, StepEffect, StepRun};

@@ -10,7 +10,7 @@ use crate::support::{ACCOUNT, Ended, Hit, World, ZONE, all, emails, is_published
 use http::Method;
 use portolan_cloudflare_api::{Lane, Request};
 use portolan_cloudflare_sim::{EMAIL_HEADER, EdgeRequest, Effect, Fault, Simulator};
-use portolan_core::Class;
+use portolan_core::{Class, Severity};
 use portolan_exposure::{Desired, Footprint, Fresh, Part, Record, Rotate, Token, gather, plan};
 use serde_json::{Value, json};
 
@@ -1144,7 +1144,10 @@ async fn finding_4_the_literal_lets_all_pass_and_says_so() {
 
     assert_eq!(world.ours("access_apps")[0]["policies"][0]["include"], json!([{"everyone": {}}]));
     let told: Vec<_> = applied.notices.iter().filter(|notice| notice.reason == "EveryoneAllowed").collect();
-    assert!(told.len() == 1 && told[0].warning && told[0].message.contains("a.x.com"), "{told:?}");
+    assert!(
+        told.len() == 1 && told[0].severity == Severity::Warning && told[0].message.contains("a.x.com"),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -1544,8 +1547,8 @@ async fn finding_3_who_passes_unasked_makes_the_second_wall_impossible() {
     let applied = world.run(Some(&desired), None).await.applied();
 
     assert_eq!(world.wall("a.x.com"), json!(null));
-    let told: Vec<_> = applied.notices.iter().map(|notice| (notice.reason, notice.warning)).collect();
-    assert_eq!(told, [("SecondWallImpossible", true)]);
+    let told: Vec<_> = applied.notices.iter().map(|notice| (notice.reason, notice.severity)).collect();
+    assert_eq!(told, [("SecondWallImpossible", Severity::Warning)]);
     assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
 
     // Without the policy the rule asks; with preflights that pass it stops again.

@@ -8,8 +8,8 @@ use portolan_cloudflare_sim::RecordedRequest;
 use serde_json::{Value, json};
 
 use super::SOMEBODY;
-use super::essentials::{is_state, steady};
-use super::guard::Guard;
+use super::canonical::{is_state, steady};
+use super::edge_monitor::EdgeMonitor;
 use crate::cloudflare::live;
 use crate::manifests::{CANARY, id};
 use crate::world::World;
@@ -140,8 +140,8 @@ pub async fn found(world: &World) -> Vec<String> {
 pub async fn assert_all(world: &World, place: &str) {
     let found = found(world).await;
     assert!(found.is_empty(), "{place}: {}", found.join("; "));
-    if let Some(guard) = world.kept::<Guard>() {
-        guard.assert_closed(world, place);
+    if let Some(monitor) = world.kept::<EdgeMonitor>() {
+        monitor.assert_closed(world, place);
     }
 }
 

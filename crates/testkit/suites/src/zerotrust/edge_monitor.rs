@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::fail_closed::{self, Moment};
 use super::late;
 use super::wishes::{Duties, Exposed, KnownObject, NameWish, Sight};
-use crate::gate::StopSide;
+use crate::failpoints::StopSide;
 use crate::hooks::HookedCall;
 use crate::world::World;
 
 /// Watches that no name stands open. Clones share what they saw.
 #[derive(Clone, Default)]
-pub struct Guard {
+pub struct EdgeMonitor {
     seen: Arc<Mutex<EdgeView>>,
 }
 
@@ -33,30 +33,30 @@ struct EdgeView {
     keeps_story: bool,
 }
 
-impl Guard {
+impl EdgeMonitor {
     /// Begins to look on, also for an edge that hears of everything late.
     pub fn post_late(world: &World) -> Self {
-        let guard = Self::default();
-        guard.seen().keeps_story = true;
-        guard.look_on(world);
-        guard
+        let monitor = Self::default();
+        monitor.seen().keeps_story = true;
+        monitor.look_on(world);
+        monitor
     }
 
     /// Begins to look on. Nobody may take the simulator's requests from now on. What a sound world is includes what the
-    /// first guard sees.
+    /// first monitor sees.
     pub fn post(world: &World) -> Self {
-        let guard = Self::default();
-        guard.look_on(world);
-        guard
+        let monitor = Self::default();
+        monitor.look_on(world);
+        monitor
     }
 
     fn look_on(&self, world: &World) {
-        let guard = self;
+        let monitor = self;
         // Later guards look on for their tests alone.
-        world.keep(guard.clone());
+        world.keep(monitor.clone());
         world.forget();
-        guard.changed(world);
-        let (watching, clock) = (guard.clone(), world.clock().clone());
+        monitor.changed(world);
+        let (watching, clock) = (monitor.clone(), world.clock().clone());
         world.cloudflare.hooks.add(StopSide::After, move |call, simulator| {
             if call.is_write() {
                 watching.ask_edge(call, simulator);

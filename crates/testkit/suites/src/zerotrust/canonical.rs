@@ -40,7 +40,7 @@ const VOLATILE: [&str; 18] = [
 ];
 
 /// Everything that a world's end is compared by.
-pub async fn of(world: &World) -> Value {
+pub async fn form(world: &World) -> Value {
     let state = world.cloudflare.simulator.state();
     let mut all = json!({ "cloudflare": at_cloudflare(&state), "cluster": in_cluster(world).await }).to_string();
     for (id, name) in ids(&state) {

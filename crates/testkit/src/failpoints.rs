@@ -53,20 +53,20 @@ pub struct Stop {
 
 /// Counts and stops. Clones share it.
 #[derive(Clone, Default)]
-pub struct Gate {
-    shared: Arc<GateInner>,
+pub struct Failpoints {
+    shared: Arc<FailpointsInner>,
 }
 
 #[derive(Default)]
-struct GateInner {
-    state: Mutex<GateState>,
+struct FailpointsInner {
+    state: Mutex<FailpointsState>,
     halted: Notify,
     /// How often the cluster went away; whatever is open then, breaks.
     outages: watch::Sender<usize>,
 }
 
 #[derive(Default)]
-struct GateState {
+struct FailpointsState {
     steps: Vec<IoStep>,
     stop: Option<Stop>,
     /// Stops at the first step whose text has this in it.
@@ -82,8 +82,8 @@ struct GateState {
     expired: usize,
 }
 
-impl Gate {
-    /// The steps since the last [`Gate::take`].
+impl Failpoints {
+    /// The steps since the last [`Failpoints::take`].
     pub fn steps(&self) -> Vec<IoStep> {
         self.state().steps.clone()
     }
@@ -223,28 +223,28 @@ impl Gate {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, GateState> {
+    fn state(&self) -> MutexGuard<'_, FailpointsState> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Puts the gate between the operator and the cluster.
-impl<S> Layer<S> for Gate {
-    type Service = Gated<S>;
+/// Puts the failpoints between the operator and the cluster.
+impl<S> Layer<S> for Failpoints {
+    type Service = FailpointService<S>;
 
-    fn layer(&self, inner: S) -> Gated<S> {
-        Gated { inner, gate: self.clone() }
+    fn layer(&self, inner: S) -> FailpointService<S> {
+        FailpointService { inner, failpoints: self.clone() }
     }
 }
 
-/// A cluster behind the gate.
+/// A cluster behind the failpoints.
 #[derive(Clone)]
-pub struct Gated<S> {
+pub struct FailpointService<S> {
     inner: S,
-    gate: Gate,
+    failpoints: Failpoints,
 }
 
-impl<S, B, A> Service<Request<B>> for Gated<S>
+impl<S, B, A> Service<Request<B>> for FailpointService<S>
 where
     S: Service<Request<B>, Response = Response<A>>,
     S::Future: Send + 'static,
@@ -260,28 +260,32 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let gate = self.gate.clone();
+        let failpoints = self.failpoints.clone();
         let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         let text = format!("{} {}", request.method(), request.uri().path());
-        // Services do nothing before their future is polled, which is after the gate let it through.
+        // Services do nothing before their future is polled, which is after the failpoints let it through.
         let call = self.inner.call(request);
         Box::pin(async move {
             let call = async {
-                gate.cluster_takes_its_time().await;
-                if gate.state().down {
+                failpoints.cluster_takes_its_time().await;
+                if failpoints.state().down {
                     return Err("the cluster cannot be reached".into());
                 }
-                let outage = gate.outage();
+                let outage = failpoints.outage();
                 let answer = call.await.map_err(Into::<BoxError>::into)?;
-                gate.note(answer.status());
-                Ok(answer.map(|inner| Breakable { inner: Box::pin(inner), outage: Some(outage), gate: gate.clone() }))
+                failpoints.note(answer.status());
+                Ok(answer.map(|inner| Breakable {
+                    inner: Box::pin(inner),
+                    outage: Some(outage),
+                    failpoints: failpoints.clone(),
+                }))
             };
-            if reads { gate.look(call).await } else { gate.step(System::Kubernetes, text, call).await }
+            if reads { failpoints.look(call).await } else { failpoints.step(System::Kubernetes, text, call).await }
         })
     }
 }
 
-impl Gate {
+impl Failpoints {
     fn note(&self, status: StatusCode) {
         self.state().expired += usize::from(status == StatusCode::GONE);
     }
@@ -298,7 +302,7 @@ pub struct Breakable<A> {
     inner: Pin<Box<A>>,
     /// Gone once it broke.
     outage: Option<BoxFuture<'static, ()>>,
-    gate: Gate,
+    failpoints: Failpoints,
 }
 
 impl<A> Body for Breakable<A>
@@ -314,14 +318,14 @@ where
         let Some(outage) = &mut this.outage else { return Poll::Ready(None) };
         if outage.as_mut().poll(context).is_ready() {
             this.outage = None;
-            this.gate.state().broken += 1;
+            this.failpoints.state().broken += 1;
             return Poll::Ready(Some(Err("the connection to the cluster broke".into())));
         }
         let frame = std::task::ready!(this.inner.as_mut().poll_frame(context));
         if let Some(text) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
             // Objects are longer than what is said of a version.
             if text.len() < 1000 {
-                this.gate.note_event(text);
+                this.failpoints.note_event(text);
             }
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
@@ -334,17 +338,19 @@ mod tests {
 
     use super::*;
 
-    async fn two_steps(gate: Gate, done: Arc<AtomicUsize>) {
+    async fn two_steps(failpoints: Failpoints, done: Arc<AtomicUsize>) {
         for _ in 0..2 {
-            gate.step(System::Cloudflare, "POST /x".to_owned(), async { done.fetch_add(1, Ordering::Relaxed) }).await;
+            failpoints
+                .step(System::Cloudflare, "POST /x".to_owned(), async { done.fetch_add(1, Ordering::Relaxed) })
+                .await;
         }
     }
 
     async fn done_when_stopped(stop: Stop) -> usize {
-        let (gate, done) = (Gate::default(), Arc::new(AtomicUsize::new(0)));
-        gate.stop_at(stop);
-        let operator = tokio::spawn(two_steps(gate.clone(), done.clone()));
-        gate.halted().await;
+        let (failpoints, done) = (Failpoints::default(), Arc::new(AtomicUsize::new(0)));
+        failpoints.stop_at(stop);
+        let operator = tokio::spawn(two_steps(failpoints.clone(), done.clone()));
+        failpoints.halted().await;
         operator.abort();
         done.load(Ordering::Relaxed)
     }
@@ -359,15 +365,15 @@ mod tests {
 
     #[tokio::test]
     async fn the_operator_stops_at_the_first_step_that_is_named() {
-        let gate = Gate::default();
-        gate.stop_on("/y", StopSide::After);
-        let step = |text: &str| gate.step(System::Cloudflare, text.to_owned(), async {});
+        let failpoints = Failpoints::default();
+        failpoints.stop_on("/y", StopSide::After);
+        let step = |text: &str| failpoints.step(System::Cloudflare, text.to_owned(), async {});
 
         step("GET /x").await;
         assert!(futures::poll!(std::pin::pin!(step("POST /y"))).is_pending());
 
-        assert!(gate.is_halted());
-        assert_eq!(gate.steps().len(), 2);
+        assert!(failpoints.is_halted());
+        assert_eq!(failpoints.steps().len(), 2);
     }
 
     #[tokio::test]
@@ -375,42 +381,42 @@ mod tests {
         use futures::FutureExt as _;
         use http_body_util::{BodyExt as _, StreamBody};
 
-        let gate = Gate::default();
+        let failpoints = Failpoints::default();
         let silent = |_: Request<()>| async {
             Ok::<_, BoxError>(Response::new(StreamBody::new(
                 futures::stream::pending::<Result<Frame<Bytes>, BoxError>>(),
             )))
         };
-        let mut cluster = gate.layer(tower::service_fn(silent));
+        let mut cluster = failpoints.layer(tower::service_fn(silent));
         let mut open = cluster.call(Request::new(())).await.expect("the cluster is there").into_body();
         assert!(open.frame().now_or_never().is_none(), "nothing happens");
 
-        gate.cluster_down(true);
+        failpoints.cluster_down(true);
 
         assert!(open.frame().await.is_some_and(|frame| frame.is_err()), "the watch breaks");
         assert!(open.frame().await.is_none());
         assert!(cluster.call(Request::new(())).await.is_err(), "and none can be opened");
-        gate.cluster_down(false);
+        failpoints.cluster_down(false);
         let mut open = cluster.call(Request::new(())).await.expect("the cluster is back").into_body();
         assert!(open.frame().now_or_never().is_none(), "a new connection holds");
-        assert_eq!(gate.broken(), 1);
+        assert_eq!(failpoints.broken(), 1);
     }
 
     #[tokio::test]
     async fn a_stopped_operator_gets_no_answers_and_a_new_one_does() {
-        let gate = Gate::default();
-        gate.stop_at(Stop { step: 1, side: StopSide::Before });
+        let failpoints = Failpoints::default();
+        failpoints.stop_at(Stop { step: 1, side: StopSide::Before });
         let stopped = tokio::spawn({
-            let gate = gate.clone();
-            async move { gate.step(System::Kubernetes, "PATCH /x".to_owned(), async {}).await }
+            let failpoints = failpoints.clone();
+            async move { failpoints.step(System::Kubernetes, "PATCH /x".to_owned(), async {}).await }
         });
-        gate.halted().await;
-        assert!(futures::poll!(std::pin::pin!(gate.look(async {}))).is_pending());
+        failpoints.halted().await;
+        assert!(futures::poll!(std::pin::pin!(failpoints.look(async {}))).is_pending());
 
         stopped.abort();
-        gate.open();
+        failpoints.open();
 
-        gate.look(async {}).await;
-        assert_eq!(gate.steps(), [IoStep { system: System::Kubernetes, text: "PATCH /x".to_owned() }]);
+        failpoints.look(async {}).await;
+        assert_eq!(failpoints.steps(), [IoStep { system: System::Kubernetes, text: "PATCH /x".to_owned() }]);
     }
 }

@@ -19,9 +19,9 @@ use crate::kind::{Kind, Management};
 use crate::kinds::{
     self, CloudflareCredentials, CloudflareDomain, ClusterTunnel, Tunnel as NamespacedTunnel, VirtualNetwork,
 };
-use crate::life::{KindReconciler, key_of};
 use crate::lookup::LookupIndex;
 use crate::projection::{self, Projection};
+use crate::reconciler::{KindReconciler, key_of};
 use crate::resolve::Zones;
 use crate::triggers::Triggers;
 
@@ -266,7 +266,7 @@ impl kinds::Visitor for Starter {
         let mut controller = Controller::with_handle(Arc::clone(&self.context), Arc::clone(&living), handle)
             .after(async move { shared.caches_ready().await })
             .after(self.loaded.clone().ready());
-        match K::LIFE {
+        match K::MANAGEMENT {
             Management::Observed => self.observed.push(controller.handle()),
             Management::Owned | Management::Singleton => {
                 controller = controller.after(first_pass(self.observed.clone()));

@@ -1,4 +1,4 @@
-//! What a kind says of itself: one trait for every kind of the job. Its whole life is in `life`, for all kinds alike.
+//! What a kind says of itself: one trait for every kind of the job. What is done for it is in `reconciler`, for all kinds alike.
 //!
 //! Cluster-scoped and namespaced kinds, natural keys of several parts, one object or several at Cloudflare for one
 //! here, kinds that are only read (accounts, zones) and kinds that are only changed, never made or deleted
@@ -216,7 +216,7 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// From the sheet: the finalizer.
     const FINALIZER: &'static str = Self::SHEET.finalizer;
     /// From the sheet: what may be done to remote objects.
-    const LIFE: Management = Self::SHEET.management;
+    const MANAGEMENT: Management = Self::SHEET.management;
     /// From the sheet: reason of `Ready=True`.
     const READY_REASON: &'static str = Self::SHEET.ready_reason;
 
@@ -267,7 +267,7 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// What two objects may not both want, from the spec alone: the older one has it.
     fn claim(&self) -> Option<String> {
         let hint = self.cloudflare().map(CloudflareDetails::account_hint).unwrap_or_default();
-        match Self::LIFE {
+        match Self::MANAGEMENT {
             Management::Singleton => Some(format!("the {}{hint}", Self::NOUN)),
             Management::Owned | Management::Observed => Some(format!("{} {}{hint}", Self::NOUN, self.remote_name()?)),
         }

@@ -43,7 +43,7 @@ pub struct Row {
     /// Where what stands for it at Cloudflare is.
     pub remote: &'static Collection,
     /// What may be done to what stands for it at Cloudflare.
-    pub life: Management,
+    pub management: Management,
     /// Whether what stands for it carries a mark that says whose it is.
     pub marked: bool,
     /// The finalizer of its objects.
@@ -77,7 +77,7 @@ macro_rules! kinds {
                 plural: $plural,
                 namespaced: $namespaced,
                 remote: <$kind as Kind>::REMOTE,
-                life: <$kind as Kind>::LIFE,
+                management: <$kind as Kind>::MANAGEMENT,
                 marked: is_marked::<$kind>(),
                 finalizer: <$kind as Kind>::FINALIZER,
                 older_finalizers: <$kind as Kind>::SHEET.older_finalizers,

@@ -16,9 +16,9 @@ use portolan_core::{
 };
 use serde_json::Value;
 
-use crate::access::{self, CredentialAccess};
 use crate::allow;
 use crate::blocks::{NamedObject, TunnelKind, TunnelReference, VirtualNetworkReference};
+use crate::credentials::{self, CredentialAccess};
 use crate::job::JobContext;
 use crate::kind::{
     CredentialsFrom, Kind, Needs, NetworkNeed, Recorded, Resolved, ResolvedTunnel, ResolvedZone, ZoneHint,
@@ -43,7 +43,7 @@ pub(crate) struct AskingObject {
 impl AskingObject {
     pub(crate) fn of<K: Kind>(object: &K) -> Self {
         let credentials = (object as &dyn Any).downcast_ref::<CloudflareCredentials>().cloned().map(Arc::new);
-        Self { key: crate::life::key_of(object), credentials }
+        Self { key: crate::reconciler::key_of(object), credentials }
     }
 }
 
@@ -160,16 +160,16 @@ impl JobContext {
         match &needs.credentials {
             CredentialsFrom::Inline(inline) => {
                 let namespace = subject.key.namespace.as_deref().unwrap_or(&self.operator_namespace);
-                access::open_inline(inline, namespace, &self.secrets, &self.clients).await
+                credentials::open_inline(inline, namespace, &self.secrets, &self.clients).await
             }
             from => {
                 let from = self.named_by_domain(needs).map_or_else(|| from.clone(), CredentialsFrom::Named);
                 let Some(chosen) =
-                    access::choose(&from, &self.credentials_meant(&from))?.or_else(|| subject.credentials.clone())
+                    credentials::choose(&from, &self.credentials_meant(&from))?.or_else(|| subject.credentials.clone())
                 else {
                     return Err(Problem::invalid(reasons::INVALID_CONFIG, "no credentials are named"));
                 };
-                access::open(&chosen, &self.secrets, &self.clients, &self.operator_namespace).await
+                credentials::open(&chosen, &self.secrets, &self.clients, &self.operator_namespace).await
             }
         }
     }
@@ -211,7 +211,7 @@ impl JobContext {
     /// Whether Cloudflare is known to refuse the credential, so that asking is of no use.
     pub(crate) fn is_refused(&self, needs: &Needs) -> bool {
         let meant = self.credentials_meant(&needs.credentials);
-        let chosen = access::choose(&needs.credentials, &meant).ok().flatten();
+        let chosen = credentials::choose(&needs.credentials, &meant).ok().flatten();
         chosen.is_some_and(|one| one.status.as_ref().is_some_and(|status| status.validated == Some(false)))
     }
 

@@ -60,7 +60,8 @@ impl Topic<'_> {
 fn topics<K: Kind>(object: &Projected<Projection>) -> Vec<u64> {
     let Some(projection) = &object.projection else { return Vec::new() };
     let depends = projection.depends.iter().map(|one| Topic::DependsOn(*one));
-    let stands_for = projection.ids.iter().filter(|_| K::LIFE == Management::Observed).map(|id| Topic::StandsFor(id));
+    let stands_for =
+        projection.ids.iter().filter(|_| K::MANAGEMENT == Management::Observed).map(|id| Topic::StandsFor(id));
     let lies_in = projection.host.iter().flat_map(|host| endings(host)).map(Topic::LiesIn);
     let others = [
         projection.made_with.map(Topic::MadeWith),

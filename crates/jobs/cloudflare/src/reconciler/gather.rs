@@ -100,7 +100,9 @@ impl<K: Kind> KindReconciler<K> {
         let needs = object.needs()?;
         let recorded = object.recorded();
         // What is already there for this object is looked after, whoever wants the same later.
-        if let Some(rival) = self.rival(object).filter(|_| K::LIFE != Management::Owned || recorded.ids.is_empty()) {
+        if let Some(rival) =
+            self.rival(object).filter(|_| K::MANAGEMENT != Management::Owned || recorded.ids.is_empty())
+        {
             return Err(rival);
         }
         let subject = AskingObject::of(object);
@@ -112,7 +114,7 @@ impl<K: Kind> KindReconciler<K> {
         let mut inputs = self.inputs(resolved);
         inputs.secret = Some(access.secret.clone());
         inputs.ends_itself = object.ends_itself(&inputs.resolved);
-        match K::LIFE {
+        match K::MANAGEMENT {
             Management::Observed => {
                 inputs.observed = Some(self.observe(object, &access.client, &place, &wanted, &inputs.resolved).await?);
             }
@@ -147,7 +149,7 @@ impl<K: Kind> KindReconciler<K> {
         let mut inputs = self.inputs(Resolved::default());
         self.check_users(object)?;
         inputs.still_used = self.still_used(object);
-        if K::LIFE != Management::Owned || STEERING.is_orphaning(object.meta()) {
+        if K::MANAGEMENT != Management::Owned || STEERING.is_orphaning(object.meta()) {
             return Ok(inputs);
         }
         let recorded = object.recorded();
@@ -307,7 +309,7 @@ impl<K: Kind> KindReconciler<K> {
     ) -> Result<FoundThere<K::Body>, ApiError> {
         let remote = client.records(K::REMOTE, &place.id);
         let expected = Mutex::new(Some(remote.expect()));
-        self.settled.asked(&place.id, client);
+        self.drift_memory.asked(&place.id, client);
         let lane = self.lane(object);
         remote.refresh(lane, Freshness::Any).await?;
         let known = remote.with(|snapshot| {

@@ -1,4 +1,4 @@
-//! The life of every kind of the job: gather, plan, apply and report, written once. Each step is a module.
+//! The reconciler of every kind of the job: gather, plan, apply and report, written once. Each step is a module.
 
 mod apply;
 mod gather;
@@ -17,11 +17,11 @@ use portolan_engine::{Claims, Handle, LedgerWork, Outcome, Profile, Projected, R
 use serde_json::Value;
 
 use crate::definition::STEERING;
+use crate::drift_memory::KindDriftMemory;
 use crate::job::JobContext;
 use crate::kind::{Kind, Management, Recorded, Resolved};
 use crate::projection::Projection;
 use crate::resolve::{Right, ScopeRef};
-use crate::settled::SettledObjects;
 use crate::sheet::IntentStatus;
 use portolan_core::ownership::{Matched, RemoteWrite};
 
@@ -32,7 +32,7 @@ const SOON: Duration = Duration::from_secs(1);
 pub(crate) struct KindReconciler<K: Kind> {
     pub(crate) shared: Arc<JobContext>,
     pub(crate) handle: OnceLock<Handle<Projection>>,
-    pub(crate) settled: SettledObjects,
+    pub(crate) drift_memory: KindDriftMemory,
     /// By the digests of claims.
     pub(crate) claims: Claims<u64>,
     kind: std::marker::PhantomData<fn() -> K>,
@@ -105,7 +105,7 @@ impl<K: Kind> KindReconciler<K> {
         Self {
             shared,
             handle: OnceLock::new(),
-            settled: SettledObjects::default(),
+            drift_memory: KindDriftMemory::default(),
             claims: Claims::default(),
             kind: std::marker::PhantomData,
         }
@@ -122,18 +122,18 @@ impl<K: Kind> KindReconciler<K> {
             Some(found) if object.meta().deletion_timestamp.is_none() => {
                 let kept = self.handle.get().and_then(|handle| handle.key(&key));
                 let key = kept.unwrap_or_else(|| key.clone().into());
-                self.settled.set(key, (&found.place.id, &found.client), present, beside.is_empty());
+                self.drift_memory.set(key, (&found.place.id, &found.client), present, beside.is_empty());
             }
-            _ => self.settled.remove(&key),
+            _ => self.drift_memory.remove(&key),
         }
         if !beside.is_empty() {
-            self.settled.conflicted(key);
+            self.drift_memory.conflicted(key);
         }
     }
 
     /// An object is gone from Kubernetes.
     fn gone(&self, key: &ObjectKey) {
-        self.settled.remove(key);
+        self.drift_memory.remove(key);
         if let Some(scope) = self.shared.deletions.withdraw(&self.id_of(key)) {
             self.shared.triggers.deletions_held(&scope);
         }
@@ -248,7 +248,7 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
         if plan.ends_itself {
             self.shared.delete(object).await?;
         }
-        let to_delete_later = K::LIFE == Management::Owned && !plan.here.steps.iter().all(RemoteWrite::removes);
+        let to_delete_later = K::MANAGEMENT == Management::Owned && !plan.here.steps.iter().all(RemoteWrite::removes);
         if let Some(secret) = inputs.secret.as_ref().filter(|_| to_delete_later) {
             self.shared.hold(secret).await?;
         }
@@ -286,7 +286,7 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
             }
             Outcome::Unchanged { inputs, plan } => self.keep(object, inputs, &plan.here.kept, &plan.here.beside),
             Outcome::Failed(failure) if failure.problem.reason == reasons::CONFLICT_ERROR => {
-                self.settled.conflicted(key_of(object));
+                self.drift_memory.conflicted(key_of(object));
             }
             Outcome::Failed(_) => {}
         }

@@ -3,7 +3,7 @@
 use crate::collection;
 use crate::collection::{Batch, Collection, Paging, TypedCollection, Verb};
 use crate::objects::{
-    AccessGroup, Account, DnsRecord, GatewayConfiguration, NetworkRoute, Tunnel, VirtualNetwork, Zone,
+    AccessGroup, Account, DnsRecord, GatewayConfiguration, IdentityProvider, NetworkRoute, Tunnel, VirtualNetwork, Zone,
 };
 
 /// Accounts that the credential sees.
@@ -75,12 +75,12 @@ pub static SERVICE_TOKENS: Collection = Collection {
 };
 
 /// Where an account's users log in.
-pub static IDENTITY_PROVIDERS: Collection = Collection {
+pub static IDENTITY_PROVIDERS: TypedCollection<IdentityProvider> = TypedCollection::of(Collection {
     per_page: 1_000,
     update: Verb::Put,
     masked: true,
     ..collection!(Account, "identity_providers", "access/identity_providers")
-};
+});
 
 /// An account's Gateway configuration. A PATCH replaces the groups of settings that it names.
 pub static GATEWAY_CONFIGURATION: TypedCollection<GatewayConfiguration> = TypedCollection::of(Collection {

@@ -9,7 +9,9 @@ pub mod network_route;
 pub mod tunnel;
 pub mod virtual_network;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceColumnDefinition, CustomResourceDefinition,
+};
 use portolan_cloudflare_api::{Collection, Item as _};
 
 use crate::kind::{Kind, Management};
@@ -97,12 +99,20 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     table().iter().map(Row::crd).collect()
 }
 
-/// A kind's definition; the words of its `state` are those of its sheet.
+/// A kind's definition. What is the same for all kinds is added here: the words of `state` are those of the sheet, the last
+/// two columns are the state and the age, and the object is described as its spec is.
 fn crd<K: Kind>() -> CustomResourceDefinition {
     let mut definition = K::crd();
     for version in &mut definition.spec.versions {
-        let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
-        let status = schema.and_then(|schema| schema.properties.as_mut()?.get_mut("status"));
+        version
+            .additional_printer_columns
+            .get_or_insert_default()
+            .extend([column("State", "string", ".status.state"), column("Age", "date", ".metadata.creationTimestamp")]);
+        let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) else {
+            continue;
+        };
+        schema.description = schema.properties.as_ref().and_then(|fields| fields.get("spec")?.description.clone());
+        let status = schema.properties.as_mut().and_then(|fields| fields.get_mut("status"));
         let state = status.and_then(|status| status.properties.as_mut()?.get_mut("state"));
         let usual = StateWords::LOWER.sentence();
         if let Some(state) = state.filter(|state| state.description.as_ref() == Some(&usual)) {
@@ -110,6 +120,15 @@ fn crd<K: Kind>() -> CustomResourceDefinition {
         }
     }
     definition
+}
+
+fn column(name: &str, kind: &str, path: &str) -> CustomResourceColumnDefinition {
+    CustomResourceColumnDefinition {
+        name: name.to_owned(),
+        type_: kind.to_owned(),
+        json_path: path.to_owned(),
+        ..CustomResourceColumnDefinition::default()
+    }
 }
 
 kinds! {

@@ -18,6 +18,7 @@ mod lookup;
 mod projection;
 pub mod reasons;
 mod reconciler;
+pub mod reference;
 mod resolve;
 mod rights;
 pub mod sheet;

@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use portolan_cloudflare_api::{Client, CollectionHandle, Entry, Item, PendingWrite};
 use portolan_core::{Mark, ObjectId, ObjectKey, Plan, Problem, reasons};
-use portolan_engine::{Claims, Handle, LedgerWork, Outcome, Profile, Projected, Reconcile, Report};
+use portolan_engine::{Claims, Handle, LedgerWork, Outcome, Profile, Projected, Reconcile, Report, Seniority};
 use serde_json::Value;
 
 use crate::definition::STEERING;
 use crate::drift_memory::KindDriftMemory;
 use crate::job::JobContext;
 use crate::kind::{Kind, Management, Recorded, Resolved};
-use crate::projection::Projection;
+use crate::projection::{Projection, digest};
 use crate::resolve::{Right, ScopeRef};
 use crate::sheet::IntentStatus;
 use portolan_core::ownership::{Matched, RemoteWrite};
@@ -141,6 +141,41 @@ impl<K: Kind> KindReconciler<K> {
         self.shared.guard.look_again();
     }
 
+    /// Other objects that say that they are the default too, as a problem.
+    fn other_defaults(&self, object: &K) -> Option<Problem> {
+        let handle = self.handle.get().filter(|_| K::MANAGEMENT == Management::Observed && object.is_default())?;
+        let own = key_of(object);
+        let is_default = |one: &Projected<Projection>| {
+            !one.deleting && one.projection.as_ref().is_some_and(|projection| projection.default)
+        };
+        let others: Vec<String> = handle.read(|store| {
+            let defaults = store.iter().filter(|(key, one)| **key != own && is_default(one));
+            defaults.map(|(key, _)| key.to_string()).collect()
+        });
+        if others.is_empty() {
+            return None;
+        }
+        let names = portolan_core::text::join_and(&others);
+        let message = format!("isDefault is also true in {} {names}; keep one of them the default", K::KIND);
+        Some(Problem::waiting(reasons::DUPLICATE_DEFAULT, message))
+    }
+
+    /// An older object that wants the same, as a problem.
+    fn rival(&self, object: &K) -> Option<Problem> {
+        if let Some(problem) = self.other_defaults(object) {
+            return Some(problem);
+        }
+        let claim = object.claim()?;
+        let older = self.claims.elder(&digest(&claim), &Seniority::of(object.meta()), |_| true)?;
+        Some(Problem::waiting(
+            reasons::CONFLICT_ERROR,
+            format!(
+                "{claim} is already wanted by {} {older}, which is older; nothing was changed. Delete one of the two",
+                K::KIND
+            ),
+        ))
+    }
+
     fn mark(&self, object: &K) -> Mark {
         Mark { kind: K::KIND.to_owned(), key: key_of(object), owner: self.shared.owner.clone(), adopted: false }
     }
@@ -185,9 +220,14 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
 
     async fn gather(&self, object: &K) -> Result<Self::Inputs, Problem> {
         if object.meta().deletion_timestamp.is_some() {
-            self.gather_removal(object).await
-        } else {
-            self.gather_wanted(object).await
+            return self.gather_removal(object).await;
+        }
+        object.check()?;
+        // What is already there for this object is looked after, whoever wants the same later.
+        let is_there = K::MANAGEMENT == Management::Owned && !object.recorded().ids.is_empty();
+        match self.rival(object).filter(|_| !is_there) {
+            Some(rival) => Err(rival),
+            None => self.gather_wanted(object).await,
         }
     }
 

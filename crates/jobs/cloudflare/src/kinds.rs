@@ -46,6 +46,8 @@ pub struct Row {
     pub remote: &'static Collection,
     /// What may be done to what stands for it at Cloudflare.
     pub management: Management,
+    /// What a token must be allowed to do that, as the dashboard names it.
+    pub permission: &'static str,
     /// Whether what stands for it carries a mark that says whose it is.
     pub marked: bool,
     /// The finalizer of its objects.
@@ -80,6 +82,7 @@ macro_rules! kinds {
                 namespaced: $namespaced,
                 remote: <$kind as Kind>::REMOTE,
                 management: <$kind as Kind>::MANAGEMENT,
+                permission: permission::<$kind>(),
                 marked: is_marked::<$kind>(),
                 finalizer: <$kind as Kind>::FINALIZER,
                 older_finalizers: <$kind as Kind>::SHEET.older_finalizers,
@@ -88,6 +91,13 @@ macro_rules! kinds {
             },)+]
         }
     };
+}
+
+fn permission<K: Kind>() -> &'static str {
+    match K::MANAGEMENT {
+        Management::Owned | Management::Singleton => K::REMOTE.permission.edit,
+        Management::Observed => K::REMOTE.permission.read,
+    }
 }
 
 fn is_marked<K: Kind>() -> bool {

@@ -117,7 +117,7 @@ impl<K: Kind> KindReconciler<K> {
             // The snapshot was wrong, and has been corrected: decide again soon.
             ErrorClass::NotFound => Problem::transient(problem.reason, problem.message).with_retry_after(SOON),
             // Perhaps what is in the way is ours, written by another client a moment ago: a fresh listing tells.
-            ErrorClass::Conflict if !self.settled.is_conflicted(&key_of(object)) => {
+            ErrorClass::Conflict if !self.drift_memory.is_conflicted(&key_of(object)) => {
                 Problem::transient(reasons::CONFLICT_ERROR, problem.message).with_retry_after(SOON)
             }
             // Something else is in the way: a drift pass looks again when what stands there has changed.

@@ -1,4 +1,4 @@
-//! What stood at Cloudflare when objects were last found as wanted: what a drift pass compares with.
+//! The drift memory of a kind: what stood at Cloudflare when its objects were last found as wanted, which a drift pass compares with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,13 +13,13 @@ use crate::projection::{self, Projection};
 
 /// Digests of what stood for each object that is as wanted, and whom to ask about the scopes.
 #[derive(Default)]
-pub(crate) struct SettledObjects {
+pub(crate) struct KindDriftMemory {
     memory: DriftMemory,
     /// Who was asked last about a scope.
     asked: Mutex<BTreeMap<Arc<str>, Client>>,
 }
 
-impl SettledObjects {
+impl KindDriftMemory {
     /// An object is as wanted: these stand for it, alone or with something of others beside them.
     pub(crate) fn set<B: Item>(
         &self,

@@ -58,7 +58,7 @@ impl<K: Kind> KindReconciler<K> {
 
     /// `Stalled` while deletions in the scope that this object stands for are held.
     pub(super) fn stalled(&self, present: &[Entry<K::Body>]) -> NewCondition {
-        let held: Vec<String> = match K::LIFE {
+        let held: Vec<String> = match K::MANAGEMENT {
             Management::Observed => present.iter().flat_map(|entry| self.shared.deletions.held(&entry.id)).collect(),
             Management::Owned | Management::Singleton => Vec::new(),
         };

@@ -34,7 +34,7 @@ impl<K: Kind> KindReconciler<K> {
 
 /// What of a place is the object's by what it recorded; what there is one of is whosever object may write it.
 pub(super) fn owned_there<K: Kind>(found: &FoundThere<K::Body>, recorded: &Recorded) -> Recorded {
-    match K::LIFE {
+    match K::MANAGEMENT {
         Management::Owned | Management::Observed => recorded.clone(),
         Management::Singleton => {
             let ids = found.candidates.iter().map(|entry| entry.id.clone()).collect();

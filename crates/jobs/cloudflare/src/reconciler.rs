@@ -1,4 +1,4 @@
-//! The life of every kind of the job: gather, plan, apply and report, written once. Each step is a module.
+//! The reconciler of every kind of the job: gather, plan, apply and report, written once. Each step is a module.
 
 mod apply;
 mod gather;
@@ -13,15 +13,15 @@ use std::time::Duration;
 
 use portolan_cloudflare_api::{Client, CollectionHandle, Entry, Item, PendingWrite};
 use portolan_core::{Mark, ObjectId, ObjectKey, Plan, Problem, reasons};
-use portolan_engine::{Claims, Handle, LedgerWork, Outcome, Profile, Projected, Reconcile, Report};
+use portolan_engine::{Claims, Handle, LedgerWork, Outcome, Profile, Projected, Reconcile, Report, Seniority};
 use serde_json::Value;
 
 use crate::definition::STEERING;
+use crate::drift_memory::KindDriftMemory;
 use crate::job::JobContext;
 use crate::kind::{Kind, Management, Recorded, Resolved};
-use crate::projection::Projection;
+use crate::projection::{Projection, digest};
 use crate::resolve::{Right, ScopeRef};
-use crate::settled::SettledObjects;
 use crate::sheet::IntentStatus;
 use portolan_core::ownership::{Matched, RemoteWrite};
 
@@ -32,7 +32,7 @@ const SOON: Duration = Duration::from_secs(1);
 pub(crate) struct KindReconciler<K: Kind> {
     pub(crate) shared: Arc<JobContext>,
     pub(crate) handle: OnceLock<Handle<Projection>>,
-    pub(crate) settled: SettledObjects,
+    pub(crate) drift_memory: KindDriftMemory,
     /// By the digests of claims.
     pub(crate) claims: Claims<u64>,
     kind: std::marker::PhantomData<fn() -> K>,
@@ -105,7 +105,7 @@ impl<K: Kind> KindReconciler<K> {
         Self {
             shared,
             handle: OnceLock::new(),
-            settled: SettledObjects::default(),
+            drift_memory: KindDriftMemory::default(),
             claims: Claims::default(),
             kind: std::marker::PhantomData,
         }
@@ -122,23 +122,58 @@ impl<K: Kind> KindReconciler<K> {
             Some(found) if object.meta().deletion_timestamp.is_none() => {
                 let kept = self.handle.get().and_then(|handle| handle.key(&key));
                 let key = kept.unwrap_or_else(|| key.clone().into());
-                self.settled.set(key, (&found.place.id, &found.client), present, beside.is_empty());
+                self.drift_memory.set(key, (&found.place.id, &found.client), present, beside.is_empty());
             }
-            _ => self.settled.remove(&key),
+            _ => self.drift_memory.remove(&key),
         }
         if !beside.is_empty() {
-            self.settled.conflicted(key);
+            self.drift_memory.conflicted(key);
         }
     }
 
     /// An object is gone from Kubernetes.
     fn gone(&self, key: &ObjectKey) {
-        self.settled.remove(key);
+        self.drift_memory.remove(key);
         if let Some(scope) = self.shared.deletions.withdraw(&self.id_of(key)) {
             self.shared.triggers.deletions_held(&scope);
         }
         self.shared.triggers.user_gone();
         self.shared.guard.look_again();
+    }
+
+    /// Other objects that say that they are the default too, as a problem.
+    fn other_defaults(&self, object: &K) -> Option<Problem> {
+        let handle = self.handle.get().filter(|_| K::MANAGEMENT == Management::Observed && object.is_default())?;
+        let own = key_of(object);
+        let is_default = |one: &Projected<Projection>| {
+            !one.deleting && one.projection.as_ref().is_some_and(|projection| projection.default)
+        };
+        let others: Vec<String> = handle.read(|store| {
+            let defaults = store.iter().filter(|(key, one)| **key != own && is_default(one));
+            defaults.map(|(key, _)| key.to_string()).collect()
+        });
+        if others.is_empty() {
+            return None;
+        }
+        let names = portolan_core::text::join_and(&others);
+        let message = format!("isDefault is also true in {} {names}; keep one of them the default", K::KIND);
+        Some(Problem::waiting(reasons::DUPLICATE_DEFAULT, message))
+    }
+
+    /// An older object that wants the same, as a problem.
+    fn rival(&self, object: &K) -> Option<Problem> {
+        if let Some(problem) = self.other_defaults(object) {
+            return Some(problem);
+        }
+        let claim = object.claim()?;
+        let older = self.claims.elder(&digest(&claim), &Seniority::of(object.meta()), |_| true)?;
+        Some(Problem::waiting(
+            reasons::CONFLICT_ERROR,
+            format!(
+                "{claim} is already wanted by {} {older}, which is older; nothing was changed. Delete one of the two",
+                K::KIND
+            ),
+        ))
     }
 
     fn mark(&self, object: &K) -> Mark {
@@ -185,9 +220,14 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
 
     async fn gather(&self, object: &K) -> Result<Self::Inputs, Problem> {
         if object.meta().deletion_timestamp.is_some() {
-            self.gather_removal(object).await
-        } else {
-            self.gather_wanted(object).await
+            return self.gather_removal(object).await;
+        }
+        object.check()?;
+        // What is already there for this object is looked after, whoever wants the same later.
+        let is_there = K::MANAGEMENT == Management::Owned && !object.recorded().ids.is_empty();
+        match self.rival(object).filter(|_| !is_there) {
+            Some(rival) => Err(rival),
+            None => self.gather_wanted(object).await,
         }
     }
 
@@ -248,7 +288,7 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
         if plan.ends_itself {
             self.shared.delete(object).await?;
         }
-        let to_delete_later = K::LIFE == Management::Owned && !plan.here.steps.iter().all(RemoteWrite::removes);
+        let to_delete_later = K::MANAGEMENT == Management::Owned && !plan.here.steps.iter().all(RemoteWrite::removes);
         if let Some(secret) = inputs.secret.as_ref().filter(|_| to_delete_later) {
             self.shared.hold(secret).await?;
         }
@@ -286,7 +326,7 @@ impl<K: Kind> Reconcile for KindReconciler<K> {
             }
             Outcome::Unchanged { inputs, plan } => self.keep(object, inputs, &plan.here.kept, &plan.here.beside),
             Outcome::Failed(failure) if failure.problem.reason == reasons::CONFLICT_ERROR => {
-                self.settled.conflicted(key_of(object));
+                self.drift_memory.conflicted(key_of(object));
             }
             Outcome::Failed(_) => {}
         }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use portolan_cloudflare_api::{ApiError, Client, Entry, Freshness, Item, Lane, Snapshot};
 use portolan_core::ownership::Ownership;
 use portolan_core::{Claim, Class, Problem, reasons};
-use portolan_engine::{LedgerWork, Projected, Seniority};
+use portolan_engine::{LedgerWork, Projected};
 
 use super::{FoundThere, Inputs, KindReconciler, SOON, key_of};
 use crate::definition::STEERING;
 use crate::gone::{self, ScopePresence};
-use crate::kind::{CredentialsFrom, Kind, Management, Needs, Recorded, Resolved};
+use crate::kind::{Kind, Management, Needs, Recorded, Resolved};
 use crate::kinds::CloudflareCredentials;
-use crate::projection::{self, Projection, digest};
+use crate::projection::{self, Projection};
 use crate::resolve::{AskingObject, RemovalAccess, Right, ScopeRef};
 use crate::sheet::IntentStatus;
 
@@ -22,41 +22,6 @@ use crate::sheet::IntentStatus;
 const FRESH: Duration = Duration::from_secs(10);
 
 impl<K: Kind> KindReconciler<K> {
-    /// Other objects that say that they are the default too, as a problem.
-    pub(super) fn other_defaults(&self, object: &K) -> Option<Problem> {
-        let handle = self.handle.get().filter(|_| object.is_default())?;
-        let own = key_of(object);
-        let is_default = |one: &Projected<Projection>| {
-            !one.deleting && one.projection.as_ref().is_some_and(|projection| projection.default)
-        };
-        let others: Vec<String> = handle.read(|store| {
-            let defaults = store.iter().filter(|(key, one)| **key != own && is_default(one));
-            defaults.map(|(key, _)| key.to_string()).collect()
-        });
-        if others.is_empty() {
-            return None;
-        }
-        let names = portolan_core::text::join_and(&others);
-        let message = format!("isDefault is also true in {} {names}; keep one of them the default", K::KIND);
-        Some(Problem::waiting(reasons::DUPLICATE_DEFAULT, message))
-    }
-
-    /// An older object that wants the same, as a problem.
-    pub(super) fn rival(&self, object: &K) -> Option<Problem> {
-        if let Some(problem) = self.other_defaults(object) {
-            return Some(problem);
-        }
-        let claim = object.claim()?;
-        let older = self.claims.elder(&digest(&claim), &Seniority::of(object.meta()), |_| true)?;
-        Some(Problem::waiting(
-            reasons::CONFLICT_ERROR,
-            format!(
-                "{claim} is already wanted by {} {older}, which is older; nothing was changed. Delete one of the two",
-                K::KIND
-            ),
-        ))
-    }
-
     /// An older object that has the only one of a place, whatever it calls the place, as a problem.
     fn senior(&self, object: &K, place: &ScopeRef) -> Option<Problem> {
         let meta = object.meta();
@@ -96,13 +61,7 @@ impl<K: Kind> KindReconciler<K> {
 
     pub(super) async fn gather_wanted(&self, object: &K) -> Result<Inputs<K::Body>, Problem> {
         portolan_core::waypoint!();
-        object.check()?;
-        let needs = object.needs()?;
-        let recorded = object.recorded();
-        // What is already there for this object is looked after, whoever wants the same later.
-        if let Some(rival) = self.rival(object).filter(|_| K::LIFE != Management::Owned || recorded.ids.is_empty()) {
-            return Err(rival);
-        }
+        let (needs, recorded) = (object.needs(), object.recorded());
         let subject = AskingObject::of(object);
         let access = self.shared.access(&needs, &subject).await?;
         let resolved = self.shared.resolve(&needs, &subject, &access).await?;
@@ -112,7 +71,7 @@ impl<K: Kind> KindReconciler<K> {
         let mut inputs = self.inputs(resolved);
         inputs.secret = Some(access.secret.clone());
         inputs.ends_itself = object.ends_itself(&inputs.resolved);
-        match K::LIFE {
+        match K::MANAGEMENT {
             Management::Observed => {
                 inputs.observed = Some(self.observe(object, &access.client, &place, &wanted, &inputs.resolved).await?);
             }
@@ -147,11 +106,11 @@ impl<K: Kind> KindReconciler<K> {
         let mut inputs = self.inputs(Resolved::default());
         self.check_users(object)?;
         inputs.still_used = self.still_used(object);
-        if K::LIFE != Management::Owned || STEERING.is_orphaning(object.meta()) {
+        if K::MANAGEMENT != Management::Owned || STEERING.is_orphaning(object.meta()) {
             return Ok(inputs);
         }
         let recorded = object.recorded();
-        let needs = object.needs().unwrap_or_else(|_| Needs::only(CredentialsFrom::Default));
+        let needs = object.needs();
         match self.find_removal(object, &needs, &recorded, &mut inputs.gone).await {
             Ok(found) => inputs.here = found,
             // Whoever never recorded an id, and cannot reach Cloudflare now, has nothing there that is known.
@@ -307,7 +266,7 @@ impl<K: Kind> KindReconciler<K> {
     ) -> Result<FoundThere<K::Body>, ApiError> {
         let remote = client.records(K::REMOTE, &place.id);
         let expected = Mutex::new(Some(remote.expect()));
-        self.settled.asked(&place.id, client);
+        self.drift_memory.asked(&place.id, client);
         let lane = self.lane(object);
         remote.refresh(lane, Freshness::Any).await?;
         let known = remote.with(|snapshot| {

@@ -22,6 +22,7 @@ use super::init::{LaunchOrder, NOT_STARTED};
 use super::leftovers::{boot_id, end_run, process_entry};
 use super::logs::{OutputLog, OutputStream};
 use super::run_notes::{POD_VARIABLE, RUN_VARIABLE, RunNote, RunNotes};
+use crate::pod::identity::POD_USERS;
 
 /// Where programs are looked for, and where processes of pods look: never on the user's own PATH.
 pub const SYSTEM_FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -130,7 +131,8 @@ fn note_of(launch: &ContainerLaunch, child: &Child) -> io::Result<RunNote> {
     let process = child.id().and_then(|id| i32::try_from(id).ok()).ok_or_else(gone)?;
     let born = process_entry(process).ok_or_else(gone)?.born;
     let (id, pod, container) = (launch.id.clone(), launch.pod.clone(), launch.container.clone());
-    Ok(RunNote { id, pod, container, process, born, boot: boot_id()? })
+    let user = launch.order.user.as_ref().map(|user| user.user).filter(|user| POD_USERS.contains(user));
+    Ok(RunNote { id, pod, container, process, born, boot: boot_id()?, user })
 }
 
 impl StartedProcess {
@@ -159,6 +161,11 @@ fn end_of(status: ExitStatus, report: &Path) -> ProcessEnd {
 }
 
 impl ProcessHandle {
+    /// The number of the first process.
+    pub fn process(&self) -> i32 {
+        self.note.process
+    }
+
     /// Tells the container's first process to end; what it started is its own affair.
     pub fn tell(&self, signal: Signal) -> io::Result<()> {
         if let Some(process) = Pid::from_raw(self.note.process).filter(|_| self.is_there()) {

@@ -11,6 +11,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rustix::process::{Pid, Signal, kill_process};
@@ -29,6 +30,9 @@ pub const SYSTEM_FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/
 
 /// The command by which the runner's own executable becomes a container's program.
 pub const INIT_COMMAND: &str = "pod-init";
+
+/// How long it takes at most to read what a process that has ended wrote.
+const DRAINED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Starts processes.
 #[derive(Clone, Debug)]
@@ -146,7 +150,10 @@ impl StartedProcess {
         let status = self.child.wait().await?;
         let note = self.note.clone();
         tokio::task::spawn_blocking(move || end_run(&note)).await.map_err(io::Error::other)??;
-        while self.output.join_next().await.is_some() {}
+        // Who has hidden itself from its run may hold the other end open for ever; what is in the pipes is read long before.
+        let drained = async { while self.output.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(DRAINED_WITHIN, drained).await;
+        self.output.shutdown().await;
         self.log.end();
         self.notes.forget(&self.note.id)?;
         Ok(end_of(status, &self.report))

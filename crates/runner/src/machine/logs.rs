@@ -7,16 +7,25 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::broadcast;
+use tokio::time::Instant;
 
 /// How much of a run's output is kept, in bytes: two files of half of it.
 pub const MOST_KEPT: u64 = 10 * 1024 * 1024;
 /// What a line may have at most; longer ones are cut into several.
 const LONGEST_LINE: usize = 16 * 1024;
+/// What is taken of one stream in a while, as it is kept. Who writes faster waits, as for a slow pipe: endless output costs neither
+/// the disk nor the other pods their time.
+const MOST_IN_A_WHILE: usize = 512 * 1024;
+/// That while.
+const WHILE: Duration = Duration::from_millis(100);
+/// What a line costs beside its text.
+const LINE_COST: usize = 40;
 /// Lines that a follower may be behind.
 const FOLLOWED: usize = 1024;
 
@@ -117,12 +126,14 @@ impl OutputLog {
 
     /// Adds everything that is read, line by line, until the other end is closed.
     pub async fn take<R: AsyncRead + Unpin>(self, stream: OutputStream, mut from: R, clock: fn() -> Timestamp) {
-        let (mut line, mut part) = (Vec::new(), vec![0; 4096]);
+        let (mut line, mut part, mut pace) = (Vec::new(), vec![0; 4096], OutputPace::new());
         loop {
             let count = match from.read(&mut part).await {
                 Ok(0) | Err(_) => break,
                 Ok(count) => count,
             };
+            let lines = part[..count].iter().filter(|byte| **byte == b'\n').count();
+            pace.keep(count + lines * LINE_COST).await;
             for byte in &part[..count] {
                 if *byte != b'\n' {
                     line.push(*byte);
@@ -142,6 +153,29 @@ impl OutputLog {
     fn add_or_drop(&self, stream: OutputStream, line: &[u8], now: Timestamp) {
         if let Err(error) = self.add(stream, line, now) {
             tracing::debug!(folder = %self.inner.folder.display(), %error, "Could not keep a line of output");
+        }
+    }
+}
+
+/// How fast a stream is.
+struct OutputPace {
+    since: Instant,
+    taken: usize,
+}
+
+impl OutputPace {
+    fn new() -> Self {
+        Self { since: Instant::now(), taken: 0 }
+    }
+
+    /// Waits where too much came in this while.
+    async fn keep(&mut self, more: usize) {
+        self.taken += more;
+        if self.taken > MOST_IN_A_WHILE {
+            tokio::time::sleep_until(self.since + WHILE).await;
+        }
+        if self.since.elapsed() >= WHILE {
+            *self = Self { since: Instant::now(), taken: 0 };
         }
     }
 }
@@ -240,6 +274,18 @@ mod tests {
         assert_eq!(texts(&[coming.recv().await.unwrap()]), ["after"]);
         assert_eq!(coming.recv().await, Err(broadcast::error::RecvError::Closed));
         assert!(log.open(None).unwrap().1.is_none());
+    }
+
+    #[tokio::test]
+    async fn who_writes_faster_than_its_output_is_taken_waits() {
+        let home = tempfile::tempdir().unwrap();
+        let (log, began) = (OutputLog::begin(home.path(), 4096).unwrap(), Instant::now());
+        let text = "x\n".repeat(4 * MOST_IN_A_WHILE / (LINE_COST + 2));
+
+        log.take(OutputStream::Out, text.as_bytes(), || at(2)).await;
+
+        assert!(began.elapsed() >= WHILE * 3, "{:?}", began.elapsed());
+        assert_eq!(texts(&read_log(home.path(), Some(1)).unwrap()), ["x"]);
     }
 
     #[tokio::test]

@@ -3,7 +3,8 @@
 //! ```text
 //! notes/                              processes that were started
 //! pods/UID/volumes/NAME               files and empty folders
-//! pods/UID/containers/NAME/RUN/       output, and why it did not start
+//! pods/UID/files/NAME/                single files of volumes that a container has mounted
+//! pods/UID/containers/NAME/RUN/       output, why it did not start, and why it ended
 //! pods/UID/work/NAME                  where a container begins that names no other place
 //! claims/NAMESPACE/NAME               folders that stay
 //! ```
@@ -52,6 +53,11 @@ impl RunnerFolders {
         self.pod(uid).join("work").join(container)
     }
 
+    /// A single file that a container has mounted.
+    pub(super) fn sub_path(&self, uid: &str, container: &str, mount: usize) -> PathBuf {
+        self.pod(uid).join("files").join(container).join(mount.to_string())
+    }
+
     /// All runs of a container.
     pub(super) fn runs(&self, uid: &str, container: &str) -> PathBuf {
         self.pod(uid).join("containers").join(container)
@@ -63,9 +69,19 @@ impl RunnerFolders {
 
     /// Takes everything of a pod away but its claims.
     pub(super) fn remove_pod(&self, uid: &str) -> io::Result<()> {
-        match fs::remove_dir_all(self.pod(uid)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
+        remove(&self.pod(uid))
+    }
+
+    /// Takes a pod's volumes and its containers' folders away: what is there for as long as it runs.
+    pub(super) fn remove_contents(&self, uid: &str) -> io::Result<()> {
+        ["volumes", "files", "work", "beside"].iter().try_for_each(|name| remove(&self.pod(uid).join(name)))
+    }
+}
+
+/// No link is followed: of a claim only the link to it goes.
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }

@@ -4,15 +4,18 @@
 //! watch ─► bound to us? ─► a worker for each pod: decide ─► steps ─► facts ─► decide … ─► status where it differs
 //! ```
 
+mod bounding;
 mod commands;
 mod events;
 mod folders;
 mod log_source;
+mod messages;
 mod output;
 mod pods;
 mod probing;
 mod registration;
 mod starting;
+mod watching;
 mod worker;
 
 use std::collections::BTreeSet;
@@ -30,10 +33,12 @@ use crate::machine::processes::Launcher;
 use crate::machine::run_notes::RunNotes;
 use crate::pod::backoff::BackoffLimits;
 use crate::pod::downward::NodeCapacity;
-use crate::pod::identity::{RunnerUser, free_user};
+use crate::pod::identity::{POD_USERS, RunnerUser, free_user};
+use crate::pod::limits::PodBounds;
 use events::EventRecorder;
 use folders::RunnerFolders;
 pub use output::{PodOutputs, RunOutput, WhichRun};
+use watching::WatchedPods;
 
 /// How long pods may take to end when the runner stops; then they are killed.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
@@ -49,6 +54,8 @@ pub struct RunnerSettings {
     pub executable: PathBuf,
     /// How restarts are spaced.
     pub limits: BackoffLimits,
+    /// What all pods may have, whatever they ask for.
+    pub bounds: PodBounds,
 }
 
 /// Why a runner does not start.
@@ -68,6 +75,7 @@ pub enum RunnerError {
 pub struct PodRunner {
     stop: watch::Sender<bool>,
     following: JoinHandle<()>,
+    watching: JoinHandle<()>,
     outputs: PodOutputs,
 }
 
@@ -82,10 +90,10 @@ struct NodeContext {
     recorder: EventRecorder,
     outputs: PodOutputs,
     users: Mutex<TakenUsers>,
+    watched: WatchedPods,
 }
 
 /// The uids that pods have.
-#[derive(Default)]
 struct TakenUsers {
     taken: BTreeSet<u32>,
     last: Option<u32>,
@@ -103,24 +111,35 @@ impl PodRunner {
             tracing::info!(ended, "Ended processes of pods that an earlier runner left");
         }
         let capacity = registration::capacity();
-        registration::register(&client, &settings.node, &capacity)
+        registration::register(&client, &settings.node, &capacity, registration::own_user())
             .await
             .map_err(|error| RunnerError::Node(Box::new(error)))?;
+        if let Some(notice) = registration::own_user().notice() {
+            tracing::warn!("{notice}");
+        }
         let outputs = PodOutputs::new(folders.clone());
         let context = Arc::new(NodeContext {
             recorder: EventRecorder::new(client.clone(), &settings.node),
             launcher: Launcher::new(settings.executable.clone(), notes),
             user: registration::own_user(),
-            users: Mutex::default(),
+            users: Mutex::new(TakenUsers::of_runner(&folders)),
+            watched: WatchedPods::default(),
             outputs: outputs.clone(),
             client,
             settings,
             folders,
             capacity,
         });
+        let (watched, bounds) = (context.watched.clone(), context.settings.bounds);
+        let watching = tokio::spawn(watching::watch(watched, context.folders.clone(), bounds));
         let (stop, stopping) = watch::channel(false);
         let following = tokio::spawn(pods::follow(context, stopping));
-        Ok(Self { stop, following, outputs })
+        Ok(Self { stop, following, watching, outputs })
+    }
+
+    /// What users must know of this runner who expect that of a kubelet.
+    pub fn notice(&self) -> Option<String> {
+        registration::own_user().notice()
     }
 
     /// What containers write, for `kubectl logs`.
@@ -136,6 +155,18 @@ impl PodRunner {
             self.following.abort();
             tracing::warn!("Some pods did not end in time; the next runner ends what is left of them");
         }
+        self.watching.abort();
+    }
+}
+
+impl TakenUsers {
+    /// Runners of several data directories on one machine begin in several places, so that their pods have other users.
+    fn of_runner(folders: &RunnerFolders) -> Self {
+        use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+        let mut hasher = DefaultHasher::new();
+        folders.pod("").hash(&mut hasher);
+        let offset = u32::try_from(hasher.finish() % u64::from(POD_USERS.end - POD_USERS.start)).unwrap_or(0);
+        Self { taken: BTreeSet::new(), last: Some(POD_USERS.start + offset) }
     }
 }
 

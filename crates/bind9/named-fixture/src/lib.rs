@@ -1,0 +1,1 @@
+//! Real named processes for tests.

@@ -100,11 +100,15 @@ pub(crate) fn split(bytes: &[u8]) -> Result<(Vec<u8>, Option<TsigRecord>), Malfo
         let start = reader.position();
         let name = reader.name()?;
         let kind = TypeCode(reader.u16()?);
-        reader.bytes(6)?;
+        let (class, ttl) = (reader.u16()?, reader.u32()?);
         let length = usize::from(reader.u16()?);
         let mut data = reader.part(length)?;
         if kind != TypeCode::TSIG {
             continue;
+        }
+        // Neither is signed as it came, so neither may be anything else (RFC 8945 §4.2).
+        if class != ANY || ttl != 0 {
+            return Err(MalformedMessage::Value("its signature has a class or a TTL that none has"));
         }
         if number != entries || additionals == 0 {
             return Err(MalformedMessage::Value("its signature does not stand at its end"));

@@ -67,7 +67,8 @@ impl RecordData {
 /// Those types whose parts the vocabulary of records knows.
 fn with_parts(kind: TypeCode, text: &str) -> Option<RecordData> {
     let kind = kind.record_type();
-    if kind == RecordType::Other {
+    // The vocabulary reads some types without their priority, which stands beside the value at other servers.
+    if matches!(kind, RecordType::Other | RecordType::Srv | RecordType::Uri | RecordType::Caa) {
         return None;
     }
     RecordData::of(&Data::read_text(kind, text, None)?)

@@ -254,12 +254,18 @@ impl PartialOrd for DomainName {
 /// The order of a zone: what is above comes first (RFC 4034 §6.1).
 impl Ord for DomainName {
     fn cmp(&self, other: &Self) -> Ordering {
-        let reversed = |name: &Self| -> Vec<Vec<u8>> {
-            let mut labels: Vec<_> = name.labels().map(<[u8]>::to_ascii_lowercase).collect();
-            labels.reverse();
-            labels
-        };
-        reversed(self).cmp(&reversed(other))
+        let lower = |label: &[u8]| label.to_ascii_lowercase();
+        let [one, other]: [Vec<&[u8]>; 2] = [self, other].map(|name| name.labels().collect());
+        for (one, other) in one.iter().rev().zip(other.iter().rev()) {
+            // Most labels of two names of a zone are the same, in the same spelling.
+            if one != other {
+                match lower(one).cmp(&lower(other)) {
+                    Ordering::Equal => {}
+                    order => return order,
+                }
+            }
+        }
+        one.len().cmp(&other.len())
     }
 }
 

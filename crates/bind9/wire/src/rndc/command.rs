@@ -131,8 +131,15 @@ fn bare(name: &DomainName) -> String {
     if text == "." { text } else { text.strip_suffix('.').unwrap_or(&text).to_owned() }
 }
 
+/// A statement ends in a semicolon, without which named says no more than "failure".
 fn one_line(configuration: &str) -> String {
-    configuration.split(['\n', '\r', '\0']).map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    let line = configuration
+        .split(['\n', '\r', '\0'])
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    if line.ends_with(';') { line } else { line + ";" }
 }
 
 #[cfg(test)]
@@ -146,7 +153,7 @@ mod tests {
 
         assert_eq!(
             RndcCommand::AddZone(zone.clone(), configuration).line(),
-            r#"addzone Example.com { type primary; file "a b"; }"#
+            r#"addzone Example.com { type primary; file "a b"; };"#
         );
         assert_eq!(RndcCommand::DeleteZone(zone.clone(), ZoneFiles::Remove).line(), "delzone -clean Example.com");
         assert_eq!(RndcCommand::DnssecRollover(zone, 7).line(), "dnssec -rollover -key 7 Example.com");

@@ -35,9 +35,7 @@ pub enum Prerequisite {
 pub enum ZoneChange {
     /// The record is there, and all records of its name and type get its TTL.
     Add(ResourceRecord),
-    /// The value is gone.
-    ///
-    /// Spell names in the data as the zone does: named 9.18 compares them with their case here.
+    /// The value is gone. The case of names in it does not count (tried: 9.18.49).
     Delete(DomainName, TypeCode, RecordData),
     /// All values of the type are gone.
     DeleteRrset(DomainName, TypeCode),

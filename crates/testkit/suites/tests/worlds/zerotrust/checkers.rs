@@ -439,7 +439,11 @@ async fn a_rule_that_comes_back_without_a_wall_is_found() {
     careless.ask_as_neighbour("PUT", Careless::document(&[NAME], &Value::Null)).await;
 
     assert!(careless.found().0 > 0);
-    assert_eq!(careless.guard.revived(&careless.world), [NAME.to_owned()].into(), "whose it was is known all the same");
+    assert_eq!(
+        careless.monitor.revived(&careless.world),
+        [NAME.to_owned()].into(),
+        "whose it was is known all the same"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,7 +60,7 @@ impl NamedConfiguration {
         let (name, algorithm, secret) = CONTROL;
         let mut text = key(name, algorithm, secret);
         self.keys.iter().for_each(|(name, algorithm, secret)| text += &key(name, algorithm, secret));
-        let names: String = self.control.iter().map(|name| format!("\"{name}\"; ")).collect();
+        let names = self.control.iter().fold(String::new(), |names, name| names + &format!("\"{name}\"; "));
         let (folder, ip, port) = (folder.display(), dns.ip(), dns.port());
         let _infallible = write!(
             text,

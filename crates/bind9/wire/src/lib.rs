@@ -25,7 +25,7 @@ mod values;
 mod zone;
 
 pub use client::{
-    Answer, DnsClient, DnsError, RndcClient, RndcError, ServerLimits, TransferBounds, TransportFault, ZoneContents,
+    DnsAnswer, DnsClient, DnsError, RndcClient, RndcError, ServerLimits, TransferBounds, TransportFault, ZoneContents,
     ZoneTransfer, soa_of_all,
 };
 pub use message::{
@@ -33,7 +33,8 @@ pub use message::{
 };
 pub use responder::{ResponderLimits, SeedResponder, SeedTable, ZoneSeed};
 pub use rndc::{
-    DnssecKey, DnssecStatus, Journal, KnownKey, RndcCommand, RndcRefusal, ServerStatus, ZoneFiles, ZoneRole, ZoneStatus,
+    DnssecKey, DnssecStatus, JournalFile, KnownKey, RndcCommand, RndcRefusal, ServerStatus, ZoneFiles, ZoneRole,
+    ZoneStatus,
 };
 pub use transfer::{TransferEvent, TransferFault};
 pub use tsig::{HmacAlgorithm, HmacKey, SignatureFault};

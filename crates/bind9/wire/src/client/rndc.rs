@@ -13,8 +13,8 @@ use super::{
 use crate::{
     message::DomainName,
     rndc::{
-        DnssecStatus, Envelope, Frame, FrameFault, Journal, KnownKey, LONGEST_ANSWER, LONGEST_COMMAND, RndcCommand,
-        RndcRefusal, ServerStatus, ZoneFiles, ZoneStatus, read, write,
+        CommandEnvelope, DnssecStatus, Frame, FrameFault, JournalFile, KnownKey, LONGEST_ANSWER, LONGEST_COMMAND,
+        RndcCommand, RndcRefusal, ServerStatus, ZoneFiles, ZoneStatus, read, write,
     },
     tsig::HmacKey,
 };
@@ -117,7 +117,7 @@ impl RndcClient {
         let stream = stream::connect(self.server, self.limits.connect).await?;
         // Serials that another connection used within the same seconds would be taken for a replay.
         let mut connection = Connection { stream, nonce: 0, serial: rand::random() };
-        let envelope = Envelope { serial: connection.serial, now: seconds_now(), nonce: None };
+        let envelope = CommandEnvelope { serial: connection.serial, now: seconds_now(), nonce: None };
         let greeting = write("null", envelope, &self.key);
         let answered = stream::within(self.limits.answer, connection.exchange(&greeting)).await;
         let body = answered.map_err(|fault| match fault {
@@ -180,7 +180,7 @@ impl RndcClient {
     }
 
     /// Has a zone be written to its file.
-    pub async fn sync(&self, zone: &DomainName, journal: Journal) -> Result<(), RndcError> {
+    pub async fn sync(&self, zone: &DomainName, journal: JournalFile) -> Result<(), RndcError> {
         self.done(RndcCommand::Sync(zone.clone(), journal)).await
     }
 
@@ -230,7 +230,7 @@ fn refusal_in(verb: &str, frame: &Frame) -> Option<(RndcRefusal, String)> {
 impl Connection {
     async fn send(&mut self, line: &str, key: &HmacKey, limits: ServerLimits) -> Result<Frame, Failure> {
         self.serial = self.serial.wrapping_add(1);
-        let envelope = Envelope { serial: self.serial, now: seconds_now(), nonce: Some(self.nonce) };
+        let envelope = CommandEnvelope { serial: self.serial, now: seconds_now(), nonce: Some(self.nonce) };
         let body = stream::within(limits.answer, self.exchange(&write(line, envelope, key))).await?;
         let frame = read(&body, key)?;
         if frame.serial == Some(self.serial) { Ok(frame) } else { Err(Failure::Forged) }

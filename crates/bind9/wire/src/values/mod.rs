@@ -23,6 +23,7 @@ use crate::message::{DomainName, RecordData, TypeCode, WireReader};
 
 pub use serial::Serial;
 pub use soa::Soa;
+pub(crate) use text::hex;
 
 /// A value of a record that cannot be one; its message says what to change.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -80,7 +80,7 @@ async fn whatever_a_server_does_a_command_ends_in_its_time() {
         match what {
             "reset" => assert!(matches!(error, RndcError::KeyRefused { .. }), "{error}"),
             "boast" => {
-                assert!(matches!(error, RndcError::Transport { fault: TransportFault::TooMuch(_), .. }), "{error}")
+                assert!(matches!(error, RndcError::Transport { fault: TransportFault::TooMuch(_), .. }), "{error}");
             }
             _ => assert_eq!(error.class(), Class::Transient, "{what}: {error}"),
         }

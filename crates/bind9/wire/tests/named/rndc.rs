@@ -1,7 +1,7 @@
 //! Every command on a real server: what it does, and how a refusal is told apart from others.
 
 use portolan_bind9_wire::{
-    Journal, RndcClient, RndcCommand, RndcError, RndcRefusal, Serial, ServerLimits, TypeCode, ZoneFiles, ZoneRole,
+    JournalFile, RndcClient, RndcCommand, RndcError, RndcRefusal, Serial, ServerLimits, TypeCode, ZoneFiles, ZoneRole,
     ZoneUpdate,
 };
 use portolan_core::Class;
@@ -92,7 +92,7 @@ async fn every_refusal_has_its_class() {
         RndcCommand::Retransfer(none.clone()),
         RndcCommand::Notify(none.clone()),
         RndcCommand::Refresh(none.clone()),
-        RndcCommand::Sync(none.clone(), Journal::Keep),
+        RndcCommand::Sync(none.clone(), JournalFile::Keep),
         RndcCommand::Freeze(none.clone()),
         RndcCommand::Thaw(none.clone()),
         RndcCommand::DnssecStatus(none.clone()),
@@ -141,7 +141,7 @@ async fn a_frozen_zone_is_in_its_file_and_takes_no_updates_until_it_is_thawed() 
     })
     .await;
 
-    rndc.sync(&zone, Journal::Remove).await.unwrap();
+    rndc.sync(&zone, JournalFile::Remove).await.unwrap();
     eventually("all of the zone is in its file", || written("b\t")).await;
     eventually("the journal is gone", || async { (!journal.exists()).then_some(()) }).await;
 }

@@ -14,7 +14,8 @@ async fn every_algorithm_signs_updates_transfers_and_questions() {
     for algorithm in HmacAlgorithm::ALL {
         configuration = configuration.with_key(&format!("k-{algorithm}"), algorithm.as_str(), SECRET);
     }
-    let keys: String = HmacAlgorithm::ALL.iter().map(|algorithm| format!("key \"k-{algorithm}\"; ")).collect();
+    let keys: String =
+        HmacAlgorithm::ALL.iter().fold(String::new(), |keys, algorithm| keys + &format!("key \"k-{algorithm}\"; "));
     let configuration = configuration.with_statements(&format!(
         "zone \"example.com\" {{ type primary; file \"example.zone\"; allow-update {{ {keys} }}; allow-transfer {{ {keys} }}; }};"
     ));

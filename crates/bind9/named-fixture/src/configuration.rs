@@ -14,6 +14,7 @@ pub struct NamedConfiguration {
     options: String,
     rest: String,
     files: Vec<(String, String)>,
+    pub(crate) clock: Option<String>,
 }
 
 impl NamedConfiguration {
@@ -43,6 +44,12 @@ impl NamedConfiguration {
     /// Statements beside `options`: zones, lists.
     pub fn with_statements(mut self, statements: &str) -> Self {
         let _infallible = writeln!(self.rest, "{statements}");
+        self
+    }
+
+    /// A clock that goes before (`+600s`) or after (`-600s`), or stands at a time (`2027-01-01 00:00:00`), as faketime has it.
+    pub fn with_clock(mut self, clock: &str) -> Self {
+        self.clock = Some(clock.into());
         self
     }
 

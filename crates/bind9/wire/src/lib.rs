@@ -34,7 +34,7 @@ pub use message::{
 pub use responder::{ResponderLimits, SeedResponder, SeedTable, ZoneSeed};
 pub use rndc::{
     DnssecKey, DnssecStatus, JournalFile, KnownKey, RndcCommand, RndcRefusal, ServerStatus, ZoneFiles, ZoneRole,
-    ZoneStatus,
+    ZoneStatus, says_the_same,
 };
 pub use transfer::{TransferEvent, TransferFault};
 pub use tsig::{HmacAlgorithm, HmacKey, SignatureFault};

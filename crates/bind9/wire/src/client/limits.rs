@@ -33,7 +33,9 @@ impl Default for ServerLimits {
             operation: Duration::from_secs(30),
             under_way: 8,
             waiting: 1_000,
-            // More gains nothing: a zone's updates happen one after another (see `tests/update.rs`).
+            // A zone's updates happen one after another, but the next ones can be made, sent and read meanwhile. Measured by
+            // `examples/measure.rs` on 9.18.49, 20,000 records in messages of 500: 45,000 records a second with 4 on the way as with
+            // 16, and 31,500 with 1 (memory); 20,000 and 15,500 (a disk).
             pipelined: 4,
         }
     }

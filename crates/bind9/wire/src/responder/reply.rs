@@ -46,7 +46,7 @@ pub(super) fn reply(bytes: &[u8], by: Arrival, zones: &SeedTable, now: u64) -> S
     }
     let Some(question) = question_of(bytes) else { return refuse(header, None, ResponseCode::FORMERR) };
     let seed = zones.get(&question.name);
-    let key_of = |name: &DomainName| seed.as_ref().map(|seed| seed.key.clone()).filter(|key| key.name() == name);
+    let key_of = |name: &DomainName| seed.as_ref().and_then(|seed| seed.key(name)).cloned();
     match check_request(bytes, key_of, now) {
         Err(_) => refuse(header, None, ResponseCode::FORMERR),
         Ok(Checked::Unsigned) => refuse(header, Some(&question), ResponseCode::REFUSED),

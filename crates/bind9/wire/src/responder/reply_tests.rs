@@ -31,7 +31,10 @@ fn zones(count: usize, bytes: usize) -> SeedTable {
             ResourceRecord { name: name(&format!("n{number}.example.com")), kind: TypeCode::TXT, ttl: 60, data }
         })
     };
-    zones.insert(name("example.com"), ZoneSeed::new(soa(7), 60, key("seed", "c2VjcmV0"), records));
+    zones.insert(
+        name("example.com"),
+        ZoneSeed::new(soa(7), 60, key("seed", "c2VjcmV0"), records).with_key(key("next", "bmV4dA==")),
+    );
     zones
 }
 
@@ -78,6 +81,15 @@ fn only_signed_questions_for_a_seeded_zone_are_answered() {
         ("example.com", TypeCode::SOA, Opcode::QUERY, None, ours(), Arrival::Datagram, "NOERROR with 1"),
         ("Example.COM", TypeCode::SOA, Opcode::QUERY, None, ours(), Arrival::Connection, "NOERROR with 1"),
         ("example.com", TypeCode::AXFR, Opcode::QUERY, None, ours(), Arrival::Connection, "transfer"),
+        (
+            "example.com",
+            TypeCode::AXFR,
+            Opcode::QUERY,
+            None,
+            Some(key("next", "bmV4dA==")),
+            Arrival::Connection,
+            "transfer",
+        ),
         ("example.com", TypeCode::IXFR, Opcode::QUERY, Some(3), ours(), Arrival::Connection, "transfer"),
         ("example.com", TypeCode::IXFR, Opcode::QUERY, Some(7), ours(), Arrival::Connection, "NOERROR with 1"),
         ("example.com", TypeCode::IXFR, Opcode::QUERY, Some(3), ours(), Arrival::Datagram, "NOERROR with 1"),

@@ -2,7 +2,7 @@
 
 use portolan_bind9_wire::{
     JournalFile, RndcClient, RndcCommand, RndcError, RndcRefusal, Serial, ServerLimits, TypeCode, ZoneFiles, ZoneRole,
-    ZoneUpdate,
+    ZoneUpdate, says_the_same,
 };
 use portolan_core::Class;
 use portolan_named_fixture::NamedConfiguration;
@@ -230,4 +230,22 @@ async fn a_client_outlives_its_server() {
     rndc.status().await.unwrap();
     // Zones made by command survive, in named's own database.
     assert!(rndc.show_zone(&name("kept.example")).await.unwrap().contains("primary"));
+}
+
+#[tokio::test]
+async fn a_statement_is_shown_as_it_was_given() {
+    let Some(server) = server() else { return };
+    let rndc = rndc(&server);
+    let zone = name("new.example");
+    let statement = "{\n  type primary;\n  file \"seed.zone\";\n  allow-update { key update; };\n  allow-transfer { key \"update\"; 127.0.0.0/8; };\n  \
+        also-notify { 127.0.0.1 port 5353 key update; };\n  notify explicit;\n  notify-delay 0;\n  serial-update-method unixtime;\n  \
+        allow-query { any; };\n  max-journal-size 10485760;\n}";
+    rndc.add_zone(&zone, statement).await.unwrap();
+
+    let shown = rndc.show_zone(&zone).await.unwrap();
+
+    assert!(says_the_same(&shown, statement), "{shown}");
+    assert!(!says_the_same(&shown, PRIMARY));
+    rndc.modify_zone(&zone, PRIMARY).await.unwrap();
+    assert!(says_the_same(&rndc.show_zone(&zone).await.unwrap(), PRIMARY));
 }

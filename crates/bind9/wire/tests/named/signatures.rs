@@ -90,3 +90,26 @@ async fn a_key_that_is_replaced_in_place_is_cut_at_once() {
     let new = DnsClient::new(server.dns(), Some(key("update", other)), ServerLimits::default());
     new.update(&update).await.unwrap();
 }
+
+#[tokio::test]
+async fn clocks_that_differ_are_told_from_keys_that_do() {
+    let Some(server) = NamedServer::start(crate::support::configuration().with_clock("+660s")) else { return };
+    let zone = name("example.com");
+    let client = dns(&server);
+    let update = ZoneUpdate::new(zone.clone(), vec![add("www.example.com", TypeCode::A, "192.0.2.1")]);
+
+    let refused = [
+        client.update(&update).await.unwrap_err(),
+        client.soa(&zone).await.unwrap_err(),
+        client.contents(&zone, TransferBounds::default()).await.unwrap_err(),
+    ];
+
+    for error in refused {
+        let Some(SignatureFault::BadTime { server, ours }) = error.signature_fault() else { panic!("{error}") };
+        assert!((655..=670).contains(&server.saturating_sub(*ours)), "{error}");
+        assert!(error.to_string().contains("BADTIME"), "{error}");
+    }
+    // The control channel hangs up, for a wrong clock as for a wrong key.
+    let error = crate::support::rndc(&server).status().await.unwrap_err();
+    assert!(error.to_string().contains("clocks"), "{error}");
+}

@@ -41,7 +41,7 @@ pub use tsig::{HmacAlgorithm, HmacKey, SignatureFault};
 pub use update::{
     Batches, OversizedGroup, OversizedUpdate, Prerequisite, UpdateRefusal, ZoneChange, ZoneUpdate, batches,
 };
-pub use values::{InvalidValue, Serial, Soa};
+pub use values::{DsDigest, InvalidValue, Serial, Soa};
 pub use zone::{
     ApexFault, CatalogMember, Nameserver, ZoneApex, catalog_changes, catalog_members, catalog_records, member_id,
 };

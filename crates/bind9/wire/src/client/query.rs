@@ -52,7 +52,7 @@ impl DnsClient {
     }
 
     async fn ask(&self, question: &Question) -> Result<DnsAnswer, DnsFault> {
-        let _turn = self.turns.take().await?;
+        let _turn = self.questions.take().await?;
         let message = match self.ask_by_datagram(question).await? {
             message if message.header.is_truncated => self.ask_by_connection(question).await?,
             message => message,

@@ -1,11 +1,11 @@
 //! Every command on a real server: what it does, and how a refusal is told apart from others.
 
 use portolan_bind9_wire::{
-    JournalFile, RndcClient, RndcCommand, RndcError, RndcRefusal, Serial, ServerLimits, TypeCode, ZoneFiles, ZoneRole,
-    ZoneUpdate, says_the_same,
+    DnsClient, DsDigest, JournalFile, RndcClient, RndcCommand, RndcError, RndcRefusal, Serial, ServerLimits, TypeCode,
+    ZoneFiles, ZoneRole, ZoneUpdate, says_the_same,
 };
 use portolan_core::Class;
-use portolan_named_fixture::NamedConfiguration;
+use portolan_named_fixture::{NamedConfiguration, programs};
 
 use crate::support::{SECRET, add, configuration, control_key, dns, eventually, key, name, rndc, server, values};
 
@@ -163,6 +163,22 @@ async fn a_signed_zones_keys_are_shown_and_replaced() {
     assert!(key.states.contains(&("goal".into(), "omnipresent".into())), "{key:?}");
     assert_eq!(rndc.dnssec_status(&zone).await.unwrap().policy.as_deref(), Some("default"));
     eventually("the zone is signed", || async { rndc.zone_status(&zone).await.unwrap().is_signed.then_some(()) }).await;
+
+    // Its DS record is the one that BIND's own tool makes of it.
+    let dns = DnsClient::new(server.dns(), None, ServerLimits::default());
+    let keys = dns.query(&zone, TypeCode::DNSKEY).await.unwrap();
+    let there = keys.records.iter().find(|record| record.kind == TypeCode::DNSKEY).unwrap();
+    assert!(there.data.is_entry_point() && there.data.key_tag() == key.tag);
+    let file = server.folder().join("keys.txt");
+    std::fs::write(&file, format!("{there}\n")).unwrap();
+    let tool = std::process::Command::new(programs().unwrap().join("dnssec-dsfromkey"))
+        .args(["-2", "-f"])
+        .arg(&file)
+        .arg("signed.example")
+        .output()
+        .unwrap();
+    let ours = there.data.to_ds(&zone, DsDigest::Sha256).unwrap().to_text(TypeCode::DS);
+    assert!(String::from_utf8_lossy(&tool.stdout).to_lowercase().contains(&ours), "{ours} {tool:?}");
 
     // The server says that no key matches, with the result of one that went well.
     assert_eq!(refusal(rndc.roll_key(&zone, key.tag.wrapping_add(1)).await), RndcRefusal::KeyNotFound);

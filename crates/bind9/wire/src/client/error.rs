@@ -222,9 +222,8 @@ impl DnsError {
     pub fn class(&self) -> Class {
         match self {
             Self::Transport { fault: TransportFault::TooMuch(_), .. } => Class::Invalid,
-            Self::Signature { .. } => Class::Denied,
+            Self::Signature { .. } | Self::Code { code: ResponseCode::REFUSED, .. } => Class::Denied,
             Self::Update { refusal, .. } => class_of_update(*refusal),
-            Self::Code { code: ResponseCode::REFUSED, .. } => Class::Denied,
             Self::Code { code: ResponseCode::NOTAUTH, .. } | Self::NotServed { .. } => Class::Waiting,
             Self::Transport { .. } | Self::Code { .. } | Self::Transfer { .. } => Class::Transient,
         }

@@ -14,7 +14,7 @@ mod update;
 pub use dns::DnsClient;
 pub use error::{DnsError, RndcError, TransportFault};
 pub use limits::{ServerLimits, TransferBounds};
-pub use query::{Answer, soa_of_all};
+pub use query::{DnsAnswer, soa_of_all};
 pub use rndc::RndcClient;
 pub use transfer::{ZoneContents, ZoneTransfer};
 

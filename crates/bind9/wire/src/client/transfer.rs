@@ -82,7 +82,9 @@ impl DnsClient {
         let mut transfer = self.transfer(zone, None, bounds).await?;
         let mut contents = ZoneContentsBuilder::default();
         while let Some(events) = transfer.next().await? {
-            events.into_iter().for_each(|event| contents.take(event));
+            for event in events {
+                contents.take(event);
+            }
         }
         contents
             .finish()

@@ -25,25 +25,34 @@ pub struct ZoneSeed {
     pub soa: Soa,
     /// The TTL of that.
     pub soa_ttl: u32,
-    /// Who has this key may fetch it.
-    pub key: HmacKey,
+    keys: Vec<HmacKey>,
     records: Arc<Records>,
     fetched: Arc<AtomicU64>,
 }
 
 impl ZoneSeed {
-    /// A zone whose records come from an iterator that is made for each transfer. SOA records in it are left out: the zone's own goes
+    /// A zone that who has the key may fetch. Its records come from an iterator that is made for each transfer. SOA records in it are left out: the zone's own goes
     /// first and last.
     pub fn new<I>(soa: Soa, soa_ttl: u32, key: HmacKey, records: impl Fn() -> I + Send + Sync + 'static) -> Self
     where
         I: Iterator<Item = ResourceRecord> + Send + 'static,
     {
-        Self { soa, soa_ttl, key, records: Arc::new(move || Box::new(records())), fetched: Arc::default() }
+        Self { soa, soa_ttl, keys: vec![key], records: Arc::new(move || Box::new(records())), fetched: Arc::default() }
+    }
+
+    /// Who has this key may fetch it too: while keys are replaced, the old one and the new one are valid.
+    pub fn with_key(mut self, key: HmacKey) -> Self {
+        self.keys.push(key);
+        self
     }
 
     /// How often all of it was sent.
     pub fn fetched(&self) -> u64 {
         self.fetched.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn key(&self, name: &DomainName) -> Option<&HmacKey> {
+        self.keys.iter().find(|key| key.name() == name)
     }
 
     pub(super) fn note_fetched(&self) {
@@ -57,7 +66,7 @@ impl ZoneSeed {
 
 impl fmt::Debug for ZoneSeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ZoneSeed").field("serial", &self.soa.serial).field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("ZoneSeed").field("serial", &self.soa.serial).field("keys", &self.keys).finish_non_exhaustive()
     }
 }
 

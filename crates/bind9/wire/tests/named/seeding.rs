@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use portolan_bind9_wire::{
-    DnsClient, DomainName, Journal, Nameserver, ResourceRecord, ResponderLimits, ResponseCode, RndcRefusal,
+    DnsClient, DomainName, JournalFile, Nameserver, ResourceRecord, ResponderLimits, ResponseCode, RndcRefusal,
     SeedResponder, SeedTable, Serial, ServerLimits, Soa, TransferBounds, TypeCode, ZoneApex, ZoneFiles, ZoneSeed,
     ZoneUpdate,
 };
@@ -89,7 +89,7 @@ async fn a_zone_is_never_open_before_it_is_complete() {
     })
     .await;
     assert_eq!(counted.fetched(), 1);
-    rndc.sync(&zone, Journal::Keep).await.unwrap();
+    rndc.sync(&zone, JournalFile::Keep).await.unwrap();
     rndc.delete_zone(&zone, ZoneFiles::Keep).await.unwrap();
     eventually("the zone is open", || async {
         assert_closed(&open).await;

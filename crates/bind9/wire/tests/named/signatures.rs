@@ -14,7 +14,8 @@ async fn every_algorithm_signs_updates_transfers_and_questions() {
     for algorithm in HmacAlgorithm::ALL {
         configuration = configuration.with_key(&format!("k-{algorithm}"), algorithm.as_str(), SECRET);
     }
-    let keys: String = HmacAlgorithm::ALL.iter().map(|algorithm| format!("key \"k-{algorithm}\"; ")).collect();
+    let keys: String =
+        HmacAlgorithm::ALL.iter().fold(String::new(), |keys, algorithm| keys + &format!("key \"k-{algorithm}\"; "));
     let configuration = configuration.with_statements(&format!(
         "zone \"example.com\" {{ type primary; file \"example.zone\"; allow-update {{ {keys} }}; allow-transfer {{ {keys} }}; }};"
     ));
@@ -88,4 +89,27 @@ async fn a_key_that_is_replaced_in_place_is_cut_at_once() {
     assert_eq!(refused.signature_fault(), Some(&SignatureFault::BadSignature(name("update"))), "{refused}");
     let new = DnsClient::new(server.dns(), Some(key("update", other)), ServerLimits::default());
     new.update(&update).await.unwrap();
+}
+
+#[tokio::test]
+async fn clocks_that_differ_are_told_from_keys_that_do() {
+    let Some(server) = NamedServer::start(crate::support::configuration().with_clock("+660s")) else { return };
+    let zone = name("example.com");
+    let client = dns(&server);
+    let update = ZoneUpdate::new(zone.clone(), vec![add("www.example.com", TypeCode::A, "192.0.2.1")]);
+
+    let refused = [
+        client.update(&update).await.unwrap_err(),
+        client.soa(&zone).await.unwrap_err(),
+        client.contents(&zone, TransferBounds::default()).await.unwrap_err(),
+    ];
+
+    for error in refused {
+        let Some(SignatureFault::BadTime { server, ours }) = error.signature_fault() else { panic!("{error}") };
+        assert!((655..=670).contains(&server.saturating_sub(*ours)), "{error}");
+        assert!(error.to_string().contains("BADTIME"), "{error}");
+    }
+    // The control channel hangs up, for a wrong clock as for a wrong key.
+    let error = crate::support::rndc(&server).status().await.unwrap_err();
+    assert!(error.to_string().contains("clocks"), "{error}");
 }

@@ -8,6 +8,8 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::Value;
 
+use portolan_core::text::chain;
+
 use crate::failure::{Failure, Outcome};
 
 /// An answer (not a watch) that takes longer than this is given up.
@@ -218,20 +220,6 @@ impl Server {
                 ),
         )
     }
-}
-
-/// An error and its causes, each said once.
-pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 fn print_warnings(headers: &HeaderMap) {

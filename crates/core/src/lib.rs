@@ -19,6 +19,7 @@ pub mod metric;
 mod network;
 mod notice;
 mod object;
+mod object_health;
 mod owner;
 pub mod ownership;
 mod plan;
@@ -28,6 +29,7 @@ mod redact;
 mod render;
 pub mod rights;
 pub mod schema;
+mod story;
 pub mod text;
 mod waypoint;
 
@@ -45,10 +47,12 @@ pub use metric::Metric;
 pub use network::Network;
 pub use notice::{Notice, Severity};
 pub use object::{ObjectId, ObjectKey};
+pub use object_health::ObjectHealth;
 pub use owner::{OwnerId, digest_hex};
 pub use plan::{Action, Change, Counts, NameChanges, Plan, Target};
 pub use problem::{Class, Problem};
 pub use redact::redact;
 pub use render::Colour;
+pub use story::{NameStory, StoryLine};
 #[doc(hidden)]
 pub use tracing;

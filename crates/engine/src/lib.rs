@@ -27,7 +27,9 @@ pub use dispatch::controller::Controller;
 pub use dispatch::fingerprint::key_of;
 pub use dispatch::handle::Handle;
 pub use dispatch::store::{Projected, Store};
-pub use jobs::definition::{JobDefinition, JobStart, Lacking, NeededKind, OwnNamespace};
+pub use jobs::definition::{
+    JobDefinition, JobStart, Lacking, NameAnswer, NameQuestion, NameTeller, NeededKind, OwnNamespace,
+};
 pub use jobs::drift::{Drift, Passed};
 pub use jobs::drift_memory::DriftMemory;
 pub use jobs::handle::JobHandle;

@@ -1,7 +1,8 @@
 //! An object of a server, as far as its health is concerned.
 
-use serde::Serialize;
 use serde_json::Value;
+
+pub(crate) use portolan_core::ObjectHealth as Health;
 
 use crate::failure::Outcome;
 use crate::kinds::{Kinds, ServedKind};
@@ -9,32 +10,6 @@ use crate::server::{Server, ServerRequest};
 
 /// The group of the cloudflare job's kinds.
 pub(crate) const GROUP: &str = "networking.cloudflare-operator.io";
-
-/// What an object says of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Health {
-    /// `Ready` is true for the spec as it stands.
-    Ready,
-    /// Nothing was said yet about the spec as it stands.
-    Pending,
-    /// It is on its way out.
-    Deleting,
-    /// `Ready` is false.
-    NotReady,
-}
-
-impl Health {
-    /// The words for it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Ready => "Ready",
-            Self::Pending => "Pending",
-            Self::Deleting => "Deleting",
-            Self::NotReady => "Not ready",
-        }
-    }
-}
 
 /// An object and its health.
 #[derive(Clone, Debug)]

@@ -6,7 +6,8 @@ use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tower::limit::ConcurrencyLimitLayer;
 
-pub(crate) use portolan_apply::server::{CallError, Server, ServerRequest, chain};
+pub(crate) use portolan_apply::server::{CallError, Server, ServerRequest};
+pub(crate) use portolan_core::text::chain;
 
 use crate::failure::{Failure, Outcome};
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use portolan_core::WriteGate;
+use futures::future::BoxFuture;
+use kube::Client;
 use portolan_core::job::JobSheet;
+use portolan_core::{NameStory, Problem, WriteGate};
 
 use crate::context::Context;
 use crate::jobs::leadership::Leadership;
@@ -33,8 +35,43 @@ pub struct JobDefinition {
     pub marks: fn(&Provisions) -> bool,
     /// Says in the log how it runs.
     pub announce: fn(&Provisions),
+    /// What it tells of hostnames, where its objects ask for some.
+    pub names: Option<NameTeller>,
     /// Makes it.
     pub start: fn(&JobStart<'_>) -> Job,
+}
+
+/// How a job tells of a hostname.
+#[derive(Clone, Copy, Debug)]
+pub struct NameTeller {
+    /// What asks for a name, as `route`.
+    pub asker: &'static str,
+    /// Several of them, which is also how programs find their stories: `routes`.
+    pub askers: &'static str,
+    /// What to do to ask for a name.
+    pub hint: &'static str,
+    /// Looks into a cluster. A cluster without the job's kinds knows no names.
+    pub tell: for<'a> fn(NameQuestion<'a>) -> BoxFuture<'a, Result<NameAnswer, Problem>>,
+}
+
+/// A question about a hostname.
+#[derive(Clone, Copy)]
+pub struct NameQuestion<'a> {
+    /// The cluster.
+    pub client: &'a Client,
+    /// The namespace of the job's own objects.
+    pub namespace: &'a str,
+    /// The name in its one spelling, or as it was written where it has none.
+    pub hostname: &'a str,
+}
+
+/// What a job knows of a hostname.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NameAnswer {
+    /// Those who ask for it; the one that has it first.
+    pub stories: Vec<NameStory>,
+    /// All names that are asked for.
+    pub known: Vec<String>,
 }
 
 /// A namespace that a job keeps its own objects in.
@@ -91,6 +128,7 @@ impl JobDefinition {
             lacking: Lacking::Starts,
             marks: |_| true,
             announce: |_| (),
+            names: None,
             start,
         }
     }

@@ -345,7 +345,7 @@ impl Metrics {
     }
 
     /// Counts the objects of a kind that are looked at one by one.
-    pub(crate) fn scans(&self, kind: &'static str) -> Counter {
+    pub fn scans(&self, kind: &'static str) -> Counter {
         self.scanned.get_or_create_owned(&KindLabel { kind })
     }
 

@@ -1,19 +1,25 @@
-//! The smallest job: one kind, one right, one metric, one reason, and a task that lights a lamp while the job runs.
+//! The smallest job: one kind, one right, one metric, one reason, what it tells of a hostname, and a task that lights a lamp while the job runs.
 //!
 //! It is what a new job begins with, and no binary has it: tests put its one line into the list of jobs, to see that everything
 //! that reads the list knows the job from that line alone.
 
-use portolan_core::Metric;
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
 use portolan_core::job::{JobRole, JobSheet, LeaseName};
 use portolan_core::metric::{Alert, MetricGroup};
 use portolan_core::reasons::Reason;
 use portolan_core::rights::{LOOK, RoleRule};
-use portolan_engine::{Job, JobDefinition, JobStart, Task};
+use portolan_core::{Metric, NameStory, ObjectHealth, Problem, StoryLine};
+use portolan_engine::{
+    Job, JobDefinition, JobStart, NameAnswer, NameQuestion, NameTeller, Task, in_time, key_of, kubernetes_problem,
+};
 use prometheus_client::metrics::gauge::Gauge;
 use serde_json::{Value, json};
 
 /// The job.
-pub static JOB: JobDefinition = JobDefinition { lease: |_| Some(LEASE), ..JobDefinition::of(SHEET, start) };
+pub static JOB: JobDefinition =
+    JobDefinition { lease: |_| Some(LEASE), names: Some(NAMES), ..JobDefinition::of(SHEET, start) };
 
 const NAME: &str = "beacon";
 const GROUP: &str = "beacon.example.com";
@@ -50,7 +56,10 @@ fn rules() -> Vec<RoleRule> {
 
 fn definition() -> Value {
     let schema = json!({"openAPIV3Schema": {"type": "object", "description": "A light on a map.", "properties": {
-        "spec": {"type": "object", "properties": {"colour": {"type": "string", "description": "Its colour."}}},
+        "spec": {"type": "object", "properties": {
+            "colour": {"type": "string", "description": "Its colour."},
+            "hostname": {"type": "string", "description": "The name that it shines for."},
+        }},
         "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
     }}});
     json!({
@@ -62,6 +71,41 @@ fn definition() -> Value {
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema, "subresources": {"status": {}}}],
         },
     })
+}
+
+const NAMES: NameTeller = NameTeller {
+    asker: "beacon",
+    askers: "beacons",
+    hint: "give a Beacon a spec.hostname",
+    tell: |question| Box::pin(tell(question)),
+};
+
+async fn tell(question: NameQuestion<'_>) -> Result<NameAnswer, Problem> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(GROUP, "v1", "Beacon"));
+    let api: Api<DynamicObject> = Api::all_with(question.client.clone(), &kind);
+    let beacons = match in_time(api.list(&ListParams::default())).await {
+        Ok(beacons) => beacons.items,
+        Err(kube::Error::Api(refusal)) if refusal.code == 404 => Vec::new(),
+        Err(error) => return Err(kubernetes_problem(format_args!("listing beacons"), &error)),
+    };
+    let name = |beacon: &DynamicObject| beacon.data["spec"]["hostname"].as_str().map(str::to_owned);
+    let asks = |beacon: &&DynamicObject| name(beacon).as_deref() == Some(question.hostname);
+    Ok(NameAnswer {
+        stories: beacons.iter().filter(asks).map(story).collect(),
+        known: beacons.iter().filter_map(name).collect(),
+    })
+}
+
+fn story(beacon: &DynamicObject) -> NameStory {
+    let colour = beacon.data["spec"]["colour"].as_str().unwrap_or("none");
+    NameStory {
+        asker: format!("Beacon {}", key_of(&beacon.metadata)),
+        health: ObjectHealth::Pending,
+        reason: "Unlit".to_owned(),
+        message: "nobody lights beacons".to_owned(),
+        lines: vec![StoryLine::new("colour", colour)],
+        facts: json!({"beacon": key_of(&beacon.metadata).to_string(), "colour": colour}),
+    }
 }
 
 fn start(start: &JobStart<'_>) -> Job {

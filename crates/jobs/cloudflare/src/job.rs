@@ -10,7 +10,7 @@ use portolan_cloudflare_api::{Clients, DriftSchedule};
 use portolan_core::{Clock, ObjectKey, OwnerId, Problem, reasons};
 use portolan_engine::{
     Cache, CancellationToken, Context, Controller, Deletions, Drift, Handle, Job, JobStart, JobTasks, Loaded, Related,
-    SecretGuard, Secrets, Selection, Task,
+    SecretGuard, Secrets, Selection, Task, Unheld,
 };
 
 use crate::drift::{Drifting, Drifts};
@@ -94,8 +94,18 @@ impl JobContext {
         }
     }
 
-    /// What the changes of caches make run.
+    /// What was held may go, or is no longer wanted: who asked for it runs, and the object says so that stands for the scope.
+    fn unheld(&self, unheld: &Unheld) {
+        for asker in &unheld.askers {
+            self.triggers.run(&asker.kind, std::slice::from_ref(&asker.key));
+        }
+        self.triggers.deletions_held(&unheld.id);
+    }
+
+    /// What the changes of caches and ledgers make run. Nothing of that keeps what owns it alive.
     fn follow_caches(self: &Arc<Self>) {
+        let own = Arc::downgrade(self);
+        self.deletions.on_unheld(move |unheld| own.upgrade().iter().for_each(|shared| shared.unheld(&unheld)));
         self.credentials.follow(self, Self::credentials_changed);
         self.domains.follow(self, Self::domain_changed);
     }

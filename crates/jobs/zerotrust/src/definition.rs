@@ -9,6 +9,7 @@ use portolan_zerotrust_model::{GROUP, JOB as NAME, crds};
 use serde_json::Value;
 
 use crate::job::{self, Settings};
+use crate::names;
 use crate::rights::ROLES;
 use crate::role::{LEASE, MANAGER_LEASE, Role};
 
@@ -24,6 +25,7 @@ pub static JOB: JobDefinition = JobDefinition {
     lacking: Lacking::Waits,
     marks: |provisions| role(provisions) != Role::Manager,
     announce: |provisions| announce(&settings(provisions)),
+    names: Some(names::NAMES),
     ..JobDefinition::of(SHEET, job::start)
 };
 

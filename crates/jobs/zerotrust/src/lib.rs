@@ -11,6 +11,7 @@
 
 mod definition;
 mod job;
+pub mod names;
 mod rights;
 mod role;
 

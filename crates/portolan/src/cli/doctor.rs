@@ -182,7 +182,7 @@ async fn in_cluster(args: &Args) -> Outcome<Facts> {
     let mut cluster = cluster::look(&server, &question).await;
     let mut accounts = Vec::new();
     if let Some(inside) = &mut cluster.inside {
-        match zerotrust::Facts::read(&server, &args.namespace.operator_namespace).await {
+        match zerotrust::read(&server, &args.namespace.operator_namespace).await {
             Ok(objects) => {
                 tenants::note(&objects, inside);
                 let choice = tenants::Choice { tenant: args.tenant.clone(), hostname: args.hostname.clone() };

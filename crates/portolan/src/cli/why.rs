@@ -5,8 +5,8 @@ use crate::colour::Colours;
 use crate::failure::Outcome;
 use crate::server::ConnectArgs;
 use crate::urls::Urls;
-use crate::zerotrust::{Facts, NamespaceArgs};
-use crate::{output, why};
+use crate::zerotrust::NamespaceArgs;
+use crate::{jobs, output, why};
 
 /// Arguments of `portolan why`.
 #[derive(clap::Args, Debug)]
@@ -33,12 +33,12 @@ pub(crate) struct Args {
 /// Prints the story of a name.
 pub(crate) async fn run(args: Args) -> Outcome {
     let server = args.connect.server().await?;
-    let facts = Facts::read(&server, &args.namespace.operator_namespace).await?;
     let edge = Urls::beside(&args.connect, server.address()).and_then(|urls| urls.edge);
-    let story = why::tell(&server, &facts, &args.hostname, edge.as_deref()).await?;
+    let namespace = &args.namespace.operator_namespace;
+    let told = why::tell(&server, jobs::ALL, namespace, &args.hostname, edge.as_deref()).await?;
     let text = match args.output {
-        OutputForm::Text => why::render(&story, Colours::for_stdout()),
-        OutputForm::Json => output::json_text(&serde_json::to_value(&story).expect("stories are plain JSON"))?,
+        OutputForm::Text => why::render(&told, Colours::for_stdout()),
+        OutputForm::Json => output::json_text(&told.to_json())?,
     };
     print(&text);
     Ok(())

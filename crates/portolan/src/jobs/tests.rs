@@ -15,7 +15,7 @@ use crate::colour::Colours;
 use crate::manifest::Manifest;
 use crate::operator::{Operator, OperatorOptions};
 use crate::server::Server;
-use crate::{definitions, status};
+use crate::{definitions, status, why};
 
 /// The list with one line more.
 fn with_beacon() -> Vec<&'static JobDefinition> {
@@ -92,6 +92,33 @@ async fn status_shows_the_objects_of_a_third_job_once_its_kinds_are_there() {
     assert!(text.contains("job beacon (2 objects)\n├─ Beacon default/north: Pending"), "{text}");
     assert!(text.contains("└─ Beacon default/south: Pending, no controller has looked at it yet"), "{text}");
     assert!(serde_json::to_string(&tree).unwrap().contains(r#""job":"beacon""#));
+}
+
+#[tokio::test]
+async fn why_tells_what_a_third_job_knows_of_a_name_and_who_knows_names_where_nobody_asks_for_it() {
+    let (_api, server) = server().await;
+    let ask = async |name: &str| why::tell(&server, &with_beacon(), "ops", name, None).await;
+    let nobody = ask("north.example.com").await.err().unwrap().to_string();
+    assert!(nobody.contains("no route or beacon asks for north.example.com"), "{nobody}");
+    assert!(nobody.contains("annotate an HTTPRoute") && nobody.contains("give a Beacon a spec.hostname"), "{nobody}");
+
+    apply(&server, (BEACON.sheet.definitions)()).await;
+    let spec = json!({"colour": "red", "hostname": "north.example.com"});
+    let lamp = json!({"apiVersion": "beacon.example.com/v1", "kind": "Beacon",
+        "metadata": {"name": "north", "namespace": "default"}, "spec": spec});
+    apply(&server, vec![lamp]).await;
+    let told = ask("North.example.com.").await.unwrap();
+
+    let text = why::render(&told, Colours::Off);
+    assert!(
+        text.starts_with("north.example.com\n\nBeacon default/north: Pending, Unlit: nobody lights beacons"),
+        "{text}"
+    );
+    assert!(text.ends_with("\n  colour    red\n"), "{text}");
+    let beacons = json!([{"beacon": "default/north", "colour": "red"}]);
+    assert_eq!(told.to_json(), json!({"hostname": "north.example.com", "beacons": beacons}));
+    let other = ask("south.example.com").await.err().unwrap().to_string();
+    assert!(other.contains("beacons ask for north.example.com"), "{other}");
 }
 
 /// No job of these tests asks Cloudflare for anything.

@@ -11,7 +11,7 @@ use crate::health_view::{self, GROUP};
 use crate::jobs::is_installed;
 use crate::kinds::Kinds;
 use crate::server::Server;
-use crate::zerotrust::{self, Facts};
+use crate::zerotrust;
 
 pub(crate) use render::render;
 pub(crate) use tree::Tree;
@@ -25,7 +25,7 @@ pub(crate) async fn read(server: &Server, jobs: &[&JobDefinition], operator_name
     for job in installed {
         match job.sheet.group {
             GROUP => {}
-            zerotrust::GROUP => tree.add_tenants(&Facts::read(server, operator_namespace).await?),
+            zerotrust::GROUP => tree.add_tenants(&zerotrust::read(server, operator_namespace).await?),
             group => tree.add_job(job.sheet.name, &health_view::all(server, &kinds, group, |_| true).await?),
         }
     }

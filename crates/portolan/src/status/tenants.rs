@@ -39,7 +39,7 @@ pub(crate) struct NamesByHealth {
 
 impl NamesByHealth {
     fn add(&mut self, view: &RouteView<'_>) {
-        let seen = view.seen();
+        let seen = zerotrust::route(view);
         self.total += 1;
         self.protected += usize::from(seen.object["spec"]["protected"] == true);
         *self.by_health.entry(seen.health().as_str()).or_default() += 1;

@@ -33,7 +33,7 @@ use crate::progress::Progress;
 use crate::server::{Server, chain};
 use crate::simulation::{EdgePlace, Seeder, SeedingTransport, Simulation};
 use crate::urls::Urls;
-use crate::zerotrust::{self, Facts};
+use crate::zerotrust;
 
 pub(crate) use files::Files;
 pub(crate) use summary::{Summary, next_steps, unready};
@@ -156,7 +156,7 @@ impl Up {
         for job in jobs::ALL {
             objects.extend(match job.sheet.group {
                 // Routes are shown by what they publish.
-                zerotrust::GROUP => zerotrust::seen(&Facts::read(&self.local, &self.zerotrust_namespace).await?),
+                zerotrust::GROUP => zerotrust::seen(&zerotrust::read(&self.local, &self.zerotrust_namespace).await?),
                 group => health_view::all(&self.local, &kinds, group, |_| true).await?,
             });
         }

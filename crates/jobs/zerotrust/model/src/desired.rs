@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use portolan_core::{Hostname, Notice, Problem, allow, text};
 
-use crate::hash::{HashedInputs, hash};
+use crate::hash::HashedInputs;
 use crate::origin;
 use crate::reasons;
 use crate::reference::{RouteRef, TenantRef};
@@ -39,7 +39,53 @@ impl WantedRoute {
     }
 }
 
-/// What a route asks for. `zone` is the zone that holds its name, `target` the address of a name without a tunnel.
+/// What a route asks for, as far as its layers say it: all but the zone that holds its name and the address of a name without a
+/// tunnel. It is made once; whoever knows the place later, or two of them, has it [placed](Self::placed).
+#[derive(Clone, Debug)]
+pub struct RouteWish<'a> {
+    route: &'a RouteInput,
+    /// The tenant and the templates that it is made from.
+    pub selected: &'a Selected,
+    settings: &'a Settings,
+    /// The name.
+    pub hostname: Hostname,
+    /// Where requests go; nowhere for a name without a tunnel.
+    origin: Result<Option<String>, Problem>,
+    hashed: HashedInputs,
+}
+
+impl<'a> RouteWish<'a> {
+    /// What a route asks for with these settings. What is wrong with its origin is said when it is placed.
+    pub fn of(route: &'a RouteInput, selected: &'a Selected, settings: &'a Settings) -> Result<Self, Problem> {
+        portolan_core::waypoint!();
+        let hostname = route.hostname()?;
+        let origin =
+            if settings.is_dns_only() { Ok(None) } else { origin::resolve(route, settings, &hostname).map(Some) };
+        let known = origin.as_ref().ok().and_then(Option::as_deref);
+        let hashed = HashedInputs::of(route, selected, known, settings.implies_access());
+        Ok(Self { route, selected, settings, hostname, origin, hashed })
+    }
+
+    /// All of it. `zone` is the zone that holds the name, `target` the address of a name without a tunnel.
+    pub fn placed(&self, zone: Option<&str>, target: Option<Ipv4Addr>) -> Result<WantedRoute, Problem> {
+        let Self { route, selected, settings, hostname, .. } = self;
+        let operations = match self.origin.as_ref().map_err(Clone::clone)? {
+            None => record(route, settings, hostname, zone, target)?,
+            Some(origin) => {
+                protectable(settings, hostname, zone)?;
+                tunnel(route, settings, hostname, zone, origin)
+            }
+        };
+        Ok(WantedRoute {
+            hash: self.hashed.hash(zone, target.filter(|_| settings.is_dns_only())),
+            notices: notices(route, settings, hostname, zone),
+            spec: spec(route, selected, settings, hostname, zone, operations),
+        })
+    }
+}
+
+/// What a route asks for whose place is known. `zone` is the zone that holds its name, `target` the address of a name without a
+/// tunnel.
 pub fn desired(
     route: &RouteInput,
     selected: &Selected,
@@ -47,26 +93,7 @@ pub fn desired(
     zone: Option<&str>,
     target: Option<Ipv4Addr>,
 ) -> Result<WantedRoute, Problem> {
-    portolan_core::waypoint!();
-    let hostname = route.hostname()?;
-    let (operations, origin) = if settings.is_dns_only() {
-        (record(route, settings, &hostname, zone, target)?, None)
-    } else {
-        let origin = origin::resolve(route, settings, &hostname)?;
-        protectable(settings, &hostname, zone)?;
-        (tunnel(route, settings, &hostname, zone, &origin), Some(origin))
-    };
-    let resolved = HashedInputs {
-        origin: origin.as_deref(),
-        zone,
-        target: target.filter(|_| settings.is_dns_only()),
-        implied: settings.implies_access(),
-    };
-    Ok(WantedRoute {
-        hash: hash(route, selected, resolved),
-        notices: notices(route, settings, &hostname, zone),
-        spec: spec(route, selected, settings, &hostname, zone, operations),
-    })
+    RouteWish::of(route, selected, settings)?.placed(zone, target)
 }
 
 fn spec(

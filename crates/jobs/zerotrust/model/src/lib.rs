@@ -35,7 +35,7 @@ mod template;
 mod tenant;
 pub mod zone;
 
-pub use desired::{WantedRoute, desired};
+pub use desired::{RouteWish, WantedRoute, desired};
 pub use former::Former;
 pub use gateway::HttpRoute;
 pub use kinds::{GROUP, crds};

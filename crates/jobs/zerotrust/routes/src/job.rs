@@ -18,7 +18,6 @@ use portolan_zerotrust_model::{
 
 use crate::metrics::Metrics;
 use crate::reasons::TaskFailure;
-use crate::route_status::routes_where;
 use crate::routes::RouteController;
 use crate::settings::Settings;
 use crate::shared::RoutesContext;
@@ -156,10 +155,12 @@ impl RoutesContext {
             return tenants;
         }
         self.credentials.forget(secret);
-        let waiting = routes_where(&self.statuses, |one| {
-            one.failure.is_some() && one.tenant.as_ref().is_none_or(|tenant| tenants.contains(tenant))
+        let mut waiting = Vec::new();
+        self.statuses.each(|(route, one)| {
+            if one.failure.is_some() && one.tenant.as_ref().is_none_or(|tenant| tenants.contains(tenant)) {
+                waiting.push(route.clone());
+            }
         });
-        let waiting: Vec<ObjectKey> = waiting.into_iter().map(|(route, _)| route).collect();
         self.route_changed(&waiting);
         tenants
     }

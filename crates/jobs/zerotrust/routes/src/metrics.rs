@@ -85,7 +85,7 @@ fn routes(shared: &RoutesContext) -> LabelledCounts {
         };
         *counts.entry(vec![state.to_owned(), reason.to_owned()]).or_default() += 1;
     };
-    shared.statuses.read(|routes| routes.values().for_each(&mut count));
+    shared.statuses.each(|(_, status)| count(status));
     counts
 }
 

@@ -12,8 +12,8 @@ use portolan_engine::{Levels, in_time};
 use portolan_zerotrust_model::settings::ACCESS;
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{
-    AddressSource, CloudflareTask, Enabled, HttpRoute, NO_TEMPLATE, RouteInput, SecretRef, Selected, Settings, State,
-    WantedRoute, annotations, desired, names, reasons, select, select_tenant, settings, still_there, target,
+    AddressSource, CloudflareTask, Enabled, HttpRoute, NO_TEMPLATE, RouteInput, RouteWish, SecretRef, Selected,
+    Settings, State, WantedRoute, annotations, names, reasons, select, select_tenant, settings, still_there, target,
 };
 
 use crate::decide::TokenSecret;
@@ -240,18 +240,20 @@ impl RoutesContext {
         if let Some(tenant) = &subject.tenant {
             Levels::mark(tenant);
         }
-        let hostname = input.hostname()?;
+        input.hostname()?;
         let selected = select(input, self, self.namespace())?;
         subject.tenant = Some(selected.tenant.key());
         Levels::mark(&selected.tenant.key());
         subject.templates = selected.templates();
         still_there(input, &selected, &subject.took_part(), self, self.namespace())?;
         let settings = settings(input, &selected)?;
-        tracing::debug!(hostname = %hostname, settings = %settings.lines().join("; "), "Merged the settings");
-        self.permit(input, &hostname, &selected, &settings).await?;
+        let wish = RouteWish::of(input, &selected, &settings)?;
+        let hostname = &wish.hostname;
+        tracing::debug!(%hostname, settings = %settings.lines().join("; "), "Merged the settings");
+        self.permit(input, hostname, &selected, &settings).await?;
         let ip = self.target(&settings, subject).await?;
-        subject.reserved = Some(self.take_name(input, &hostname, &selected)?);
-        let wanted = self.with_zone(input, &hostname, (&selected, &settings, ip), subject).await?;
+        subject.reserved = Some(self.take_name(input, hostname, &selected)?);
+        let wanted = self.with_zone(&wish, ip, subject).await?;
         subject.nobody_was_forgotten(input, &settings, &wanted)?;
         if let Some(former) = self.state_index.former(hostname.as_str()).filter(|_| wanted.is_open()) {
             former.may_open(input, &settings, self.namespace())?;
@@ -278,20 +280,18 @@ impl RoutesContext {
     /// What is to stand. Where nothing but the zone is open and what is recorded fits, nobody has to be asked.
     async fn with_zone(
         &self,
-        input: &RouteInput,
-        hostname: &Hostname,
-        (selected, settings, ip): (&Selected, &Settings, Option<Ipv4Addr>),
+        wish: &RouteWish<'_>,
+        ip: Option<Ipv4Addr>,
         subject: &RouteContext,
     ) -> Result<WantedRoute, Problem> {
-        let of = |zone: Option<&str>| desired(input, selected, settings, zone, ip);
         if let Some((zone, hash)) = subject.last_zone().filter(|_| !self.is_drifted(&subject.key))
-            && let Some(wanted) = of(zone).ok().filter(|wanted| wanted.hash == hash)
+            && let Some(wanted) = wish.placed(zone, ip).ok().filter(|wanted| wanted.hash == hash)
         {
             return Ok(wanted);
         }
-        let reader = self.credentials.reader(&selected.tenant.credential()).await?;
-        let zone = self.zone(&reader, hostname, selected).await?;
-        of(zone.as_deref())
+        let reader = self.credentials.reader(&wish.selected.tenant.credential()).await?;
+        let zone = self.zone(&reader, &wish.hostname, wish.selected).await?;
+        wish.placed(zone.as_deref(), ip)
     }
 
     async fn zone(&self, reader: &Reader, hostname: &Hostname, selected: &Selected) -> Result<Option<String>, Problem> {

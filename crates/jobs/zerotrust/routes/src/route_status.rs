@@ -1,9 +1,11 @@
-//! How each route stands, for the statuses of tenants and templates.
+//! How each route stands, for the statuses of tenants and templates: found by either without a look at the others.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use portolan_core::ObjectKey;
-use portolan_engine::Verdicts;
+use portolan_engine::{Metrics, Referrers, Verdicts};
+use prometheus_client::metrics::counter::Counter;
 
 /// How a route stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +32,74 @@ pub(crate) struct Touched {
 }
 
 /// How all routes stand that ask for something: their controller posts it, tenants and templates report it.
-pub(crate) type RouteStatuses = Verdicts<ObjectKey, RouteStatus>;
+pub(crate) struct RouteStatuses {
+    posted: Verdicts<ObjectKey, RouteStatus>,
+    of_tenant: Arc<Referrers<ObjectKey>>,
+    of_template: Arc<Referrers<ObjectKey>>,
+    /// How many were looked at one by one.
+    scanned: Counter,
+}
+
+impl RouteStatuses {
+    /// Nothing is known yet.
+    pub(crate) fn new(metrics: &Metrics) -> Self {
+        let posted = Verdicts::<ObjectKey, RouteStatus>::default();
+        let (of_tenant, of_template) = (Arc::<Referrers<_>>::default(), Arc::<Referrers<_>>::default());
+        let (tenants, templates) = (Arc::clone(&of_tenant), Arc::clone(&of_template));
+        // The first to hear of news: whoever hears it after this finds the route where it stands now.
+        posted.on_news(move |route, before, after| {
+            tenants.note(route.clone(), before.and_then(tenant), after.and_then(tenant));
+            templates.note(route.clone(), before.map(used).unwrap_or_default(), after.map(used).unwrap_or_default());
+        });
+        Self { posted, of_tenant, of_template, scanned: metrics.scans("HTTPRoute") }
+    }
+
+    /// A route stands so from now on, or asks for nothing any more.
+    pub(crate) fn post(&self, route: &ObjectKey, status: Option<RouteStatus>) {
+        self.posted.post(route, status);
+    }
+
+    /// How a route stands.
+    pub(crate) fn about(&self, route: &ObjectKey) -> Option<RouteStatus> {
+        self.posted.about(route)
+    }
+
+    /// Calls back with what a route stood like, and how it stands.
+    pub(crate) fn on_news(
+        &self,
+        listener: impl Fn(&ObjectKey, Option<&RouteStatus>, Option<&RouteStatus>) + Send + Sync + 'static,
+    ) {
+        self.posted.on_news(listener);
+    }
+
+    /// The routes that are published with a tenant, or want to be.
+    pub(crate) fn of_tenant(&self, tenant: &ObjectKey) -> Vec<(ObjectKey, RouteStatus)> {
+        let routes = self.of_tenant.of(tenant);
+        self.scanned.inc_by(routes.len() as u64);
+        routes.into_iter().filter_map(|route| Some((route.clone(), self.about(&route)?))).collect()
+    }
+
+    /// The routes whose settings come from a template.
+    pub(crate) fn of_template(&self, template: &ObjectKey) -> Vec<ObjectKey> {
+        self.of_template.of(template)
+    }
+
+    /// Looks at all of them.
+    pub(crate) fn each(&self, look: impl FnMut((&ObjectKey, &RouteStatus))) {
+        self.posted.read(|all| {
+            self.scanned.inc_by(all.len() as u64);
+            all.iter().for_each(look);
+        });
+    }
+}
+
+fn tenant(status: &RouteStatus) -> Option<ObjectKey> {
+    status.tenant.clone()
+}
+
+fn used(status: &RouteStatus) -> BTreeSet<ObjectKey> {
+    status.templates.clone()
+}
 
 /// Who should hear that a route stands otherwise.
 pub(crate) fn touched(before: Option<&RouteStatus>, after: Option<&RouteStatus>) -> Touched {
@@ -39,15 +108,6 @@ pub(crate) fn touched(before: Option<&RouteStatus>, after: Option<&RouteStatus>)
         tenants: [before, after].into_iter().flatten().filter_map(|one| one.tenant.clone()).collect(),
         templates: templates(before).symmetric_difference(&templates(after)).cloned().collect(),
     }
-}
-
-/// The routes for which something holds.
-pub(crate) fn routes_where(
-    statuses: &RouteStatuses,
-    holds: impl Fn(&RouteStatus) -> bool,
-) -> Vec<(ObjectKey, RouteStatus)> {
-    let held = |(key, one): (&ObjectKey, &RouteStatus)| holds(one).then(|| (key.clone(), one.clone()));
-    statuses.read(|routes| routes.iter().filter_map(held).collect())
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use crate::metrics::Ends;
 use crate::needs::CREDENTIAL_FINALIZER;
 use crate::route_status::{RouteStatus, RouteStatuses, touched};
 use crate::settings::Settings;
-use crate::state_index::StateIndex;
+use crate::state_index::{StateIndex, StoredState};
 
 /// Where users release deletions that are held.
 const RELEASED_ON: &str = "the CloudflareZeroTrustTenant";
@@ -85,12 +85,12 @@ impl RoutesContext {
             guard: SecretGuard::new(&context, CREDENTIAL_FINALIZER, settings.finalizers),
             tenants: Cache::new(),
             templates: Cache::new(),
-            state_index: StateIndex::new(&context.operator_namespace),
+            state_index: StateIndex::new(&context),
             routes: Handle::new(),
             tenant_statuses: Handle::new(),
             template_statuses: Handle::new(),
             locks: Locks::default(),
-            statuses: RouteStatuses::default(),
+            statuses: RouteStatuses::new(&context.metrics),
             claims: HostnameClaims::default(),
             service_users: ServiceUsers::default(),
             credential_users: Referrers::default(),
@@ -174,9 +174,12 @@ impl RoutesContext {
         self.tenant_of(state).map(|tenant| tenant.key()).or(Some(recorded))
     }
 
-    /// Whether a state is a tenant's.
-    pub(crate) fn is_of(&self, state: &State, tenant: &ObjectKey) -> bool {
-        self.tenant_key(state).as_ref() == Some(tenant)
+    /// The states of what is published with a tenant.
+    pub(crate) fn states_of(&self, tenant: &ObjectKey) -> Vec<Arc<StoredState>> {
+        let unplaced = tenant.namespace.as_ref().map(|_| ObjectKey { namespace: None, name: tenant.name.clone() });
+        let is_its = |known: &Arc<StoredState>| self.tenant_key(&known.state).as_ref() == Some(tenant);
+        let recorded = [Some(tenant.clone()), unplaced].into_iter().flatten();
+        recorded.flat_map(|recorded| self.state_index.recorded_with(&recorded)).filter(is_its).collect()
     }
 
     /// The credential that what is recorded can be taken down with.
@@ -255,8 +258,8 @@ impl RoutesContext {
 
     /// Held deletions of a tenant were released: its routes that go run.
     pub(crate) fn released(&self, tenant: &ObjectKey) {
-        let of_tenant = self.state_index.all().into_iter().filter(|known| self.is_of(&known.state, tenant));
-        let routes: Vec<ObjectKey> = of_tenant.map(|known| known.state.route.clone()).collect();
+        let routes: Vec<ObjectKey> =
+            self.states_of(tenant).into_iter().map(|known| known.state.route.clone()).collect();
         self.route_changed(&routes);
     }
 

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
 use portolan_core::ObjectKey;
-use portolan_engine::{Cache, Selection, key_of};
+use portolan_engine::{Cache, Context, Selection, key_of};
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{CloudflareTask, Former, State};
+use prometheus_client::metrics::counter::Counter;
 
 /// A state as it is stored.
 #[derive(Clone, Debug)]
@@ -53,6 +54,8 @@ pub(crate) struct StateIndex {
     /// Where both are.
     namespace: Arc<str>,
     index: Arc<Mutex<StateMaps>>,
+    /// How many states were looked at one by one.
+    scanned: Counter,
 }
 
 #[derive(Default)]
@@ -61,6 +64,8 @@ struct StateMaps {
     states: HashMap<String, Arc<StoredState>>,
     /// Names of `ConfigMap`s by route.
     state_of: HashMap<ObjectKey, BTreeSet<String>>,
+    /// Names of `ConfigMap`s by tenant, as it is recorded.
+    of_tenant: HashMap<ObjectKey, BTreeSet<String>>,
     /// Names of tasks by route and action.
     task_of: HashMap<(ObjectKey, Removal), BTreeSet<String>>,
     /// Protected names that their routes let go.
@@ -97,11 +102,15 @@ impl StateMaps {
         if let Some(known) = self.states.remove(name) {
             let route = &known.state.route;
             take(&mut self.state_of, route, name);
+            known.state.tenant.iter().for_each(|tenant| take(&mut self.of_tenant, tenant, name));
             self.release(known.state.footprint.hostname.as_deref(), route);
         }
         if let Some(known) = after {
             let route = known.state.route.clone();
             self.state_of.entry(route.clone()).or_default().insert(name.to_owned());
+            if let Some(tenant) = &known.state.tenant {
+                self.of_tenant.entry(tenant.clone()).or_default().insert(name.to_owned());
+            }
             self.hold(known.state.footprint.hostname.as_deref(), &route);
             self.states.insert(name.to_owned(), Arc::new(known));
         }
@@ -141,7 +150,8 @@ fn keep_states_whole(map: &mut ConfigMap) {
 
 impl StateIndex {
     /// Mirrors of both, in the operator's namespace.
-    pub(crate) fn new(namespace: &str) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
+        let namespace = context.operator_namespace.as_str();
         let own = || Selection::all().within(namespace);
         let states = Cache::<ConfigMap>::of(own()).trimming(keep_states_whole);
         let tasks = Cache::<CloudflareTask>::of(own());
@@ -160,7 +170,7 @@ impl StateIndex {
         });
         let shared = Arc::clone(&index);
         tasks.on_change(move |before, after| lock(&shared).task_changed(before, after));
-        Self { states, tasks, namespace: namespace.into(), index }
+        Self { states, tasks, namespace: namespace.into(), index, scanned: context.metrics.scans("ConfigMap") }
     }
 
     /// The state of a route.
@@ -200,9 +210,21 @@ impl StateIndex {
         index.state_of.contains_key(route) || under_way(false) || under_way(true)
     }
 
+    /// States that were recorded with a tenant, under the key that was recorded: older operators left its namespace out.
+    pub(crate) fn recorded_with(&self, tenant: &ObjectKey) -> Vec<Arc<StoredState>> {
+        let index = self.index();
+        let names = index.of_tenant.get(tenant).into_iter().flatten();
+        self.counted(names.filter_map(|name| index.states.get(name).cloned()).collect())
+    }
+
     /// All states.
     pub(crate) fn all(&self) -> Vec<Arc<StoredState>> {
-        self.index().states.values().cloned().collect()
+        self.counted(self.index().states.values().cloned().collect())
+    }
+
+    fn counted(&self, states: Vec<Arc<StoredState>>) -> Vec<Arc<StoredState>> {
+        self.scanned.inc_by(states.len() as u64);
+        states
     }
 
     /// Routes that something is recorded or under way for.

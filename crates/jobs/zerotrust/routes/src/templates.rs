@@ -11,7 +11,6 @@ use portolan_zerotrust_model::{
 };
 use serde_json::json;
 
-use crate::route_status::routes_where;
 use crate::shared::RoutesContext;
 use crate::tenants::named_in;
 
@@ -51,10 +50,7 @@ impl Reconcile for TemplateController {
     fn project(&self, _: &Template) {}
 
     async fn gather(&self, template: &Template) -> Result<Use, Problem> {
-        let key = template.key();
-        let users = routes_where(&self.shared.statuses, |one| one.templates.contains(&key));
-        let routes = users.into_iter().map(|(route, _)| route).collect();
-        Ok(Use { routes, wrong: check(template) })
+        Ok(Use { routes: self.shared.statuses.of_template(&template.key()), wrong: check(template) })
     }
 
     fn plan(&self, _: &Template, _: &Use) -> Result<(), Problem> {

@@ -11,7 +11,6 @@ use portolan_engine::{LedgerWork, Levels, Notice, Outcome, Profile, Reconcile, R
 use portolan_zerotrust_model::{CloudflareZeroTrustTenant as Tenant, State, TenantSummary, annotations, reasons};
 use serde_json::json;
 
-use crate::route_status::routes_where;
 use crate::routes::guarded;
 use crate::shared::RoutesContext;
 
@@ -83,9 +82,8 @@ pub(crate) struct TenantChange {
 
 impl TenantController {
     fn tally(&self, key: &ObjectKey) -> TenantTally {
-        let states = self.shared.state_index.all();
-        let of_tenant: Vec<_> = states.iter().filter(|known| self.shared.is_of(&known.state, key)).collect();
-        let standing = routes_where(&self.shared.statuses, |one| one.tenant.as_ref() == Some(key));
+        let of_tenant = self.shared.states_of(key);
+        let standing = self.shared.statuses.of_tenant(key);
         let count = |holds: &dyn Fn(&portolan_exposure::Footprint) -> usize| {
             let sum: usize = of_tenant.iter().map(|known| holds(&known.state.footprint)).sum();
             i64::try_from(sum).unwrap_or(i64::MAX)

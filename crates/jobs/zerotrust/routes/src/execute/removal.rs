@@ -43,8 +43,7 @@ impl Executor<'_> {
         let ending = is_ending(&self.shared.client(), self.subject.key.namespace.as_deref()).await;
         let ending = ending.then(|| self.subject.key.namespace.clone()).flatten();
         let surroundings = || {
-            let of_tenant: Vec<_> = self.shared.state_index.all();
-            let of_tenant = of_tenant.into_iter().filter(|known| self.shared.is_of(&known.state, &tenant));
+            let of_tenant = self.shared.states_of(&tenant).into_iter();
             let of_tenant: Vec<_> = of_tenant.filter(|known| known.state.footprint.hostname.is_some()).collect();
             let looks = of_tenant.len() <= MOST_LOOKED_AT;
             let losing = |state: &State| looks && state.phase != StatePhase::Deleting && self.shared.is_losing(state);

@@ -76,9 +76,9 @@ impl Executor<'_> {
     fn wanted_task(&self) -> Option<CloudflareTask> {
         let wanted = self.subject.wanted.as_ref()?;
         let mut spec = wanted.spec.clone();
-        let footprint = self.state().footprint;
-        let stands = !footprint.is_empty() || footprint.hostname.is_some();
-        spec.existing_ids = stands.then(|| ExistingIds::from(&placed(footprint, &spec)));
+        let recorded = self.known.as_ref().map(|known| known.state.footprint.clone());
+        let stands = recorded.filter(|one| !one.is_empty() || one.hostname.is_some());
+        spec.existing_ids = stands.map(|footprint| ExistingIds::from(&placed(footprint, &spec)));
         if let Some(token) = spec.operations.as_mut().and_then(|all| all.service_token.as_mut()) {
             token.secret_present = token.enabled.filter(|on| *on).map(|_| self.subject.secret == TokenSecret::Whole);
         }

@@ -72,6 +72,24 @@ async fn a_deleted_namespace_with_two_hundred_records_is_held_listed_and_goes_af
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_released_on_the_ledger_itself_goes_at_once() {
+    let world = world_with_records().await;
+    world.cluster.delete("Namespace/apps").await;
+    world.settle().await;
+    let (_, message) = stalled(&world).await;
+    let ledgers = world.cluster.list("ConfigMap").await.into_iter();
+    let names: Vec<String> = ledgers.filter_map(|map| Some(map["metadata"]["name"].as_str()?.to_owned())).collect();
+    let ledger = names.iter().find(|name| name.starts_with("portolan-held-")).expect("what is held is listed");
+
+    let ledger = format!("ConfigMap/{}/{ledger}", world.job().operator_namespace());
+    world.cluster.annotate(&ledger, "portolan.dev/release-deletions", &digest(&message)).await;
+
+    world.until_by_watch(async |world: &World| world.cloudflare.marked("dns_records").is_empty()).await;
+    world.settle().await;
+    assert_ne!(stalled(&world).await.0, "True/DeletionBudgetExceeded");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_few_deletions_go_at_once() {
     let world = world_with_records().await;
 

@@ -2,6 +2,7 @@
 //! record would be looked at ten thousand times ten thousand times.
 
 use portolan_testkit_suites::manifests::{self as m, CANARY, NAMESPACE, ZONE};
+use portolan_testkit_suites::zerotrust as z;
 use portolan_testkit_suites::{World, cloudflare_world};
 use serde_json::{Value, json};
 
@@ -75,4 +76,29 @@ async fn finding_21_a_change_of_a_service_is_no_reason_to_look_at_records_of_oth
     let (small, large) = (services_changed_beside(20).await, services_changed_beside(40).await);
 
     assert!(large <= 3 * small.max(40), "{small} and {large} objects were looked at");
+}
+
+/// What a restart takes beside so many tenants, each of which publishes a name.
+async fn tenants_tallied(size: usize) -> u64 {
+    let world = z::world().start().await;
+    let one = |number: usize| {
+        let (tenant, route, hostname) = (format!("t{number}"), format!("r{number}"), format!("r{number}.example.com"));
+        [z::tenant(&tenant), z::RouteManifest::to(&route, &hostname).with("tenant", &tenant).into()]
+    };
+    let all: Vec<Value> = (0..size).flat_map(one).collect();
+    world.cluster.create_all(&all).await;
+    world.settle().await;
+    assert_eq!(world.cloudflare.all("dns_records").len(), size);
+
+    world.restart().await;
+    world.settle().await;
+
+    scanned(&world).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn twice_as_many_tenants_with_a_route_each_look_at_twice_as_many_routes() {
+    let (small, large) = (tenants_tallied(20).await, tenants_tallied(40).await);
+
+    assert!(large < 3 * small, "{small} and {large} routes were looked at");
 }

@@ -7,20 +7,18 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
 use kube::api::{ApiResource, DynamicObject, ListParams};
-use kube::{Api, ResourceExt};
-use portolan_core::{ObjectKey, Problem};
-use portolan_zerotrust::model::{
-    self, Catalogue, CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant,
-    Enabled, HttpRoute, RouteInput, Selected, Sought, State,
+use kube::{Api, Client, ResourceExt};
+use portolan_core::{ObjectKey, Problem, reasons, text};
+use portolan_zerotrust_model::{
+    Catalogue, CloudflareTask, CloudflareZeroTrustTemplate as Template, CloudflareZeroTrustTenant as Tenant, Enabled,
+    HttpRoute, RouteInput, Selected, Sought, State, select, select_tenant, still_there,
 };
 use serde::de::DeserializeOwned;
 
 use super::route::{Incident, RouteView};
-use crate::failure::{Failure, Outcome};
-use crate::server::{Server, chain};
 
 /// Everything that is known of the job in a cluster.
-pub(crate) struct Facts {
+pub struct Facts {
     operator_namespace: String,
     tenants: BTreeMap<ObjectKey, Arc<Tenant>>,
     templates: BTreeMap<ObjectKey, Arc<Template>>,
@@ -34,8 +32,8 @@ pub(crate) struct Facts {
 
 impl Facts {
     /// Reads them. A kind that the server does not have counts as one without objects.
-    pub(crate) async fn read(server: &Server, operator_namespace: &str) -> Outcome<Self> {
-        let client = || server.client().clone();
+    pub async fn read(client: &Client, operator_namespace: &str) -> Result<Self, Problem> {
+        let client = || client.clone();
         let everything = ListParams::default();
         let tenants: Vec<Tenant> = list(&Api::all(client()), &everything).await?;
         let kind = ApiResource::erase::<Template>(&());
@@ -57,12 +55,12 @@ impl Facts {
     }
 
     /// All tenants.
-    pub(crate) fn tenants(&self) -> impl Iterator<Item = &Tenant> {
+    pub fn tenants(&self) -> impl Iterator<Item = &Tenant> {
         self.tenants.values().map(AsRef::as_ref)
     }
 
     /// Every route that asks to be published or has been, with all that is known of it.
-    pub(crate) fn views(&self) -> Vec<RouteView<'_>> {
+    pub fn views(&self) -> Vec<RouteView<'_>> {
         let inputs = self.routes.iter().map(RouteInput::read);
         let views = inputs.map(|input| self.view(input));
         views.filter(|view| view.input.enabled() != Enabled::No || view.state.is_some()).collect()
@@ -78,7 +76,7 @@ impl Facts {
             tasks: self.tasks.iter().filter(is_its).collect(),
             state: self.states.iter().find(|state| state.route == input.key),
             incident: self.incidents.get(&input.key),
-            tenant: model::select_tenant(&input, self, &self.operator_namespace).ok(),
+            tenant: select_tenant(&input, self, &self.operator_namespace).ok(),
             selected: self.selected(&input),
             input,
         }
@@ -86,10 +84,10 @@ impl Facts {
 
     /// The tenant and the templates of a route; a problem where a template is gone that took part in what stands.
     fn selected(&self, input: &RouteInput) -> Result<Selected, Problem> {
-        let selected = model::select(input, self, &self.operator_namespace)?;
+        let selected = select(input, self, &self.operator_namespace)?;
         let state = self.states.iter().find(|state| state.route == input.key);
         if let Some(took_part) = state.and_then(|state| state.templates.as_ref()) {
-            model::still_there(input, &selected, took_part, self, &self.operator_namespace)?;
+            still_there(input, &selected, took_part, self, &self.operator_namespace)?;
         }
         Ok(selected)
     }
@@ -157,7 +155,7 @@ impl Incident {
     }
 }
 
-async fn list<K>(api: &Api<K>, parameters: &ListParams) -> Outcome<Vec<K>>
+async fn list<K>(api: &Api<K>, parameters: &ListParams) -> Result<Vec<K>, Problem>
 where
     K: Clone + DeserializeOwned + Debug,
 {
@@ -165,18 +163,17 @@ where
         Ok(found) => Ok(found.items),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
         Err(kube::Error::Api(status)) => Err(unread(&status.message)),
-        Err(error) => Err(unread(&chain(&error))),
+        Err(error) => Err(unread(&text::chain(&error))),
     }
 }
 
-fn unread(why: &str) -> Failure {
-    Failure::new(format!("reading the cluster: {why}"))
-        .next("check that the kubeconfig may list routes, tenants, templates, tasks, config maps and events")
+fn unread(why: &str) -> Problem {
+    Problem::transient(reasons::API_ERROR, format!("reading the cluster: {why}"))
 }
 
 /// Whether a Secret is there.
-pub(crate) async fn has_secret(server: &Server, namespace: &str, name: &str) -> bool {
-    let api: Api<Secret> = Api::namespaced(server.client().clone(), namespace);
+pub(super) async fn has_secret(client: &Client, namespace: &str, name: &str) -> bool {
+    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
     api.get_metadata_opt(name).await.ok().flatten().is_some()
 }
 

@@ -1,148 +1,134 @@
-//! Facts and a name → the story of that name. Pure, except for one look at a Secret.
+//! Facts and a name → what is known of each route that asks for it. Pure, except for one look at a Secret.
 
-use portolan_zerotrust::model::{CloudflareTask, Enabled, settings};
+use kube::Client;
+use portolan_core::ObjectHealth;
+use portolan_zerotrust_model::{CloudflareTask, CloudflareZeroTrustTenant, Enabled, State, settings};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::health_view::Health;
-use crate::server::Server;
-use crate::zerotrust::{Facts, RouteView};
-
-/// All that is known of a name.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Story {
-    pub(crate) hostname: String,
-    /// Routes that ask for it; the one that has it first.
-    pub(crate) routes: Vec<RouteStory>,
-    /// What a simulated edge answers to somebody who is not logged in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) edge: Option<Value>,
-}
+use super::facts::{self, Facts};
+use super::route::RouteView;
 
 /// A route that asks for the name.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RouteStory {
-    pub(crate) route: String,
-    pub(crate) enabled: bool,
-    pub(crate) health: Health,
-    pub(crate) reason: String,
-    pub(crate) message: String,
+pub(super) struct RouteStory {
+    pub(super) route: String,
+    pub(super) enabled: bool,
+    pub(super) health: ObjectHealth,
+    pub(super) reason: String,
+    pub(super) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tenant: Option<TenantStory>,
+    pub(super) tenant: Option<TenantStory>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) template: Option<String>,
+    pub(super) template: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) base_template: Option<String>,
+    pub(super) base_template: Option<String>,
     /// Settings that somebody said, or that are on.
-    pub(crate) settings: Vec<SettingStory>,
-    pub(crate) tasks: Vec<TaskStory>,
+    pub(super) settings: Vec<SettingStory>,
+    pub(super) tasks: Vec<TaskStory>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) published: Option<PublishedStory>,
+    pub(super) published: Option<PublishedStory>,
     /// The last thing that happened to the route, from its events.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) last_event: Option<EventStory>,
+    pub(super) last_event: Option<EventStory>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) last_error: Option<String>,
+    pub(super) last_error: Option<String>,
 }
 
 /// The tenant that a route is published with.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TenantStory {
-    pub(crate) name: String,
-    pub(crate) account_id: String,
-    pub(crate) ready: String,
-    pub(crate) message: String,
+pub(super) struct TenantStory {
+    pub(super) name: String,
+    pub(super) account_id: String,
+    pub(super) ready: String,
+    pub(super) message: String,
 }
 
 /// A setting, and the layer that said it.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SettingStory {
-    pub(crate) name: &'static str,
-    pub(crate) value: Value,
-    pub(crate) layer: String,
+pub(super) struct SettingStory {
+    pub(super) name: &'static str,
+    pub(super) value: Value,
+    pub(super) layer: String,
 }
 
 /// Work that is under way, or failed.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TaskStory {
-    pub(crate) name: String,
-    pub(crate) phase: String,
-    pub(crate) message: String,
-    pub(crate) attempts: i64,
+pub(super) struct TaskStory {
+    pub(super) name: String,
+    pub(super) phase: String,
+    pub(super) message: String,
+    pub(super) attempts: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next_attempt: Option<String>,
+    pub(super) next_attempt: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) worker: Option<String>,
-    pub(crate) done: Vec<String>,
-    pub(crate) changes: Vec<String>,
+    pub(super) worker: Option<String>,
+    pub(super) done: Vec<String>,
+    pub(super) changes: Vec<String>,
 }
 
 /// What stands at Cloudflare, by the last success.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct PublishedStory {
-    pub(crate) hostname: String,
-    pub(crate) mode: &'static str,
+pub(super) struct PublishedStory {
+    pub(super) hostname: String,
+    pub(super) mode: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tunnel_id: Option<String>,
+    pub(super) tunnel_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) origin: Option<String>,
+    pub(super) origin: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) zone_id: Option<String>,
+    pub(super) zone_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cname_record_id: Option<String>,
+    pub(super) cname_record_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) dns_record_id: Option<String>,
+    pub(super) dns_record_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) dns_record_ip: Option<String>,
+    pub(super) dns_record_ip: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) access_app_id: Option<String>,
-    pub(crate) access_policy_ids: Vec<String>,
+    pub(super) access_app_id: Option<String>,
+    pub(super) access_policy_ids: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) service_token_id: Option<String>,
+    pub(super) service_token_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) service_token_secret: Option<String>,
+    pub(super) service_token_secret: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) service_token_secret_exists: Option<bool>,
+    pub(super) service_token_secret_exists: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) last_sync: Option<String>,
+    pub(super) last_sync: Option<String>,
 }
 
 /// An event.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct EventStory {
-    pub(crate) at: String,
-    pub(crate) warning: bool,
-    pub(crate) reason: String,
-    pub(crate) message: String,
+pub(super) struct EventStory {
+    pub(super) at: String,
+    pub(super) warning: bool,
+    pub(super) reason: String,
+    pub(super) message: String,
 }
 
-impl Story {
-    /// Tells what facts say of a name.
-    pub(crate) fn of(facts: &Facts, hostname: &str) -> Self {
-        let wanted =
-            portolan_zerotrust::model::hostname(hostname).map_or_else(|_| hostname.to_owned(), |name| name.to_string());
-        let views = facts.views();
-        let asks = |view: &&RouteView<'_>| {
-            let holds = view.state.and_then(|state| state.footprint.hostname.as_deref()) == Some(wanted.as_str());
-            view.hostname() == wanted || holds
-        };
-        let mut routes: Vec<RouteStory> = views.iter().filter(asks).map(RouteStory::of).collect();
-        routes.sort_by_key(|route| (route.published.is_none(), route.route.clone()));
-        Self { hostname: wanted, routes, edge: None }
-    }
+/// The routes that ask for a name, or hold it; the one that has it first.
+pub(super) fn about(facts: &Facts, hostname: &str) -> Vec<RouteStory> {
+    let views = facts.views();
+    let asks = |view: &&RouteView<'_>| {
+        let holds = view.state.and_then(|state| state.footprint.hostname.as_deref()) == Some(hostname);
+        view.hostname() == hostname || holds
+    };
+    let mut routes: Vec<RouteStory> = views.iter().filter(asks).map(RouteStory::of).collect();
+    routes.sort_by_key(|route| (route.published.is_none(), route.route.clone()));
+    routes
 }
 
 impl RouteStory {
     fn of(view: &RouteView<'_>) -> Self {
         let verdict = view.verdict();
-        let failure = (verdict.health == Health::NotReady).then(|| format!("{}: {}", verdict.reason, verdict.message));
+        let failure =
+            (verdict.health == ObjectHealth::NotReady).then(|| format!("{}: {}", verdict.reason, verdict.message));
         let selected = view.selected.as_ref().ok();
         Self {
             route: view.key(),
@@ -167,11 +153,11 @@ impl RouteStory {
     }
 
     /// Whether the Secret with the token's credentials is there.
-    pub(super) async fn look_for_secret(&mut self, server: &Server) {
+    pub(super) async fn look_for_secret(&mut self, client: &Client) {
         let Some((namespace, _)) = self.route.split_once('/') else { return };
         let Some(published) = &mut self.published else { return };
         if let Some(name) = &published.service_token_secret {
-            published.service_token_secret_exists = Some(crate::zerotrust::has_secret(server, namespace, name).await);
+            published.service_token_secret_exists = Some(facts::has_secret(client, namespace, name).await);
         }
     }
 }
@@ -191,7 +177,7 @@ fn said(view: &RouteView<'_>) -> Vec<SettingStory> {
 }
 
 impl TenantStory {
-    fn of(tenant: &portolan_zerotrust::model::CloudflareZeroTrustTenant) -> Self {
+    fn of(tenant: &CloudflareZeroTrustTenant) -> Self {
         let conditions = tenant.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         let ready = serde_json::to_value(conditions).unwrap_or_default();
         let ready = ready.as_array().into_iter().flatten().find(|condition| condition["type"] == "Ready").cloned();
@@ -226,7 +212,7 @@ impl TaskStory {
 }
 
 impl PublishedStory {
-    fn of(state: &portolan_zerotrust::model::State) -> Self {
+    fn of(state: &State) -> Self {
         let print = state.footprint.clone();
         Self {
             hostname: print.hostname.unwrap_or_default(),

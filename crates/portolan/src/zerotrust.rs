@@ -1,19 +1,16 @@
 //! What a cluster says of the zerotrust job: tenants, templates, routes, tasks, states.
 
-mod facts;
-mod route;
-
-pub(crate) use facts::{Facts, has_secret};
-pub(crate) use route::RouteView;
-
 /// The group of the job's kinds.
 pub(crate) use portolan_zerotrust::model::GROUP;
+pub(crate) use portolan_zerotrust::names::{Facts, RouteView};
 
 use portolan_cloudflare::shown::{Shown, ShownText};
 
+use crate::failure::{Failure, Outcome};
 use crate::health_view::HealthView;
+use crate::server::Server;
 
-/// What is shown of a route that is published, as [`RouteView::seen`] tells of it.
+/// What is shown of a route that is published, as [`RouteView::shown`] tells of it.
 pub(crate) const ROUTE: Shown = Shown {
     sort: ShownText::Of(|route| if route["spec"]["protected"] == true { "protected" } else { "open" }.to_owned()),
     name: ShownText::At(&["/spec/hostname"]),
@@ -44,11 +41,25 @@ fn namespace(text: &str) -> Result<String, std::convert::Infallible> {
     })
 }
 
+/// Reads everything that is known of the job in a cluster.
+pub(crate) async fn read(server: &Server, operator_namespace: &str) -> Outcome<Facts> {
+    let unread = |problem: portolan_core::Problem| {
+        Failure::new(problem.message)
+            .next("check that the kubeconfig may list routes, tenants, templates, tasks, config maps and events")
+    };
+    Facts::read(server.client(), operator_namespace).await.map_err(unread)
+}
+
+/// A route as an object with a health.
+pub(crate) fn route(view: &RouteView<'_>) -> HealthView {
+    HealthView { kind: "HTTPRoute".to_owned(), object: view.shown() }
+}
+
 /// Tenants, and routes that ask to be published, with their health.
 pub(crate) fn seen(facts: &Facts) -> Vec<HealthView> {
     let tenants = facts.tenants().map(|tenant| HealthView {
         kind: "CloudflareZeroTrustTenant".to_owned(),
         object: serde_json::to_value(tenant).expect("objects are plain JSON"),
     });
-    tenants.chain(facts.views().iter().map(RouteView::seen)).collect()
+    tenants.chain(facts.views().iter().map(route)).collect()
 }

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use portolan_core::{Problem, reasons as core};
-use portolan_exposure::reasons as exposure;
-use portolan_zerotrust::model::{
+use portolan_core::{ObjectHealth, Problem, reasons as core};
+use portolan_publication::reasons as publication;
+use portolan_zerotrust_model::{
     CloudflareTask, CloudflareZeroTrustTenant as Tenant, Phase, RouteInput, Selected, Settings, State, desired,
     reasons, settings,
 };
 use serde_json::{Value, json};
-
-use crate::health_view::{Health, HealthView};
 
 /// Reasons of events that tell something beside a success.
 const ASIDE: [&str; 6] = [
@@ -19,56 +17,60 @@ const ASIDE: [&str; 6] = [
     reasons::NO_ACCESS_POLICY,
     reasons::ACCESS_NOT_ENABLED,
     reasons::PROTECTION_REMOVED,
-    exposure::HTTP_REDIRECT_NOT_MANAGED,
-    exposure::TUNNEL_CONFIG_RACED,
+    publication::HTTP_REDIRECT_NOT_MANAGED,
+    publication::TUNNEL_CONFIG_RACED,
 ];
 
 /// A route and what is known of it.
-pub(crate) struct RouteView<'a> {
-    pub(crate) input: RouteInput,
+pub struct RouteView<'a> {
+    /// What it asks for.
+    pub input: RouteInput,
     /// The tenant it is published with, though its template may be missing.
-    pub(crate) tenant: Option<Arc<Tenant>>,
-    pub(crate) selected: Result<Selected, Problem>,
-    pub(crate) tasks: Vec<&'a CloudflareTask>,
-    pub(crate) state: Option<&'a State>,
-    pub(crate) incident: Option<&'a Incident>,
+    pub tenant: Option<Arc<Tenant>>,
+    pub(super) selected: Result<Selected, Problem>,
+    pub(super) tasks: Vec<&'a CloudflareTask>,
+    pub(super) state: Option<&'a State>,
+    pub(super) incident: Option<&'a Incident>,
 }
 
 /// What an event tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Incident {
-    pub(crate) at: Timestamp,
-    pub(crate) is_warning: bool,
-    pub(crate) reason: String,
-    pub(crate) message: String,
+pub(super) struct Incident {
+    pub(super) at: Timestamp,
+    pub(super) is_warning: bool,
+    pub(super) reason: String,
+    pub(super) message: String,
 }
 
 /// How a route is, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RouteHealth {
-    pub(crate) health: Health,
-    pub(crate) reason: String,
-    pub(crate) message: String,
+pub struct RouteHealth {
+    /// In a word that all tools use.
+    pub health: ObjectHealth,
+    /// In a word that programs can rely on.
+    pub reason: String,
+    /// In a sentence.
+    pub message: String,
 }
 
 impl RouteHealth {
-    fn new(health: Health, reason: &str, message: impl Into<String>) -> Self {
+    fn new(health: ObjectHealth, reason: &str, message: impl Into<String>) -> Self {
         Self { health, reason: reason.to_owned(), message: message.into() }
     }
 
     fn problem(problem: &Problem) -> Self {
-        Self::new(Health::NotReady, problem.reason, problem.message.clone())
+        Self::new(ObjectHealth::NotReady, problem.reason, problem.message.clone())
     }
 }
 
 impl RouteView<'_> {
     /// `namespace/name`.
-    pub(crate) fn key(&self) -> String {
+    pub fn key(&self) -> String {
         self.input.key.to_string()
     }
 
     /// The name that it asks for, as written where it is not valid.
-    pub(crate) fn hostname(&self) -> String {
+    pub fn hostname(&self) -> String {
         match self.input.hostname() {
             Ok(name) => name.to_string(),
             Err(_) => self.input.input("hostname").unwrap_or_default().to_owned(),
@@ -76,17 +78,17 @@ impl RouteView<'_> {
     }
 
     /// What its layers come to.
-    pub(crate) fn settings(&self) -> Result<Settings, Problem> {
+    pub fn settings(&self) -> Result<Settings, Problem> {
         settings(&self.input, self.selected.as_ref().map_err(Clone::clone)?)
     }
 
     /// How it is.
-    pub(crate) fn verdict(&self) -> RouteHealth {
+    pub fn verdict(&self) -> RouteHealth {
         if let Some(held) = self.incident.filter(|incident| self.is_held(incident)) {
-            return RouteHealth::new(Health::NotReady, &held.reason, held.message.clone());
+            return RouteHealth::new(ObjectHealth::NotReady, &held.reason, held.message.clone());
         }
         if self.input.deleting {
-            return RouteHealth::new(Health::Deleting, core::DELETING, "its name is being taken down");
+            return RouteHealth::new(ObjectHealth::Deleting, core::DELETING, "its name is being taken down");
         }
         if let Some(problem) = self.problem() {
             return RouteHealth::problem(&problem);
@@ -95,23 +97,23 @@ impl RouteView<'_> {
             return task_verdict(task);
         }
         if let Some(incident) = self.incident.filter(|incident| self.is_open(incident)) {
-            return RouteHealth::new(Health::NotReady, &incident.reason, incident.message.clone());
+            return RouteHealth::new(ObjectHealth::NotReady, &incident.reason, incident.message.clone());
         }
         match self.state {
             Some(state) if self.executed(state) && is_without_record(state) => RouteHealth::new(
-                Health::NotReady,
+                ObjectHealth::NotReady,
                 reasons::DNS_SKIPPED,
                 format!("no zone of the account holds {}: it has a rule, but no record leads to it", self.hostname()),
             ),
             Some(state) if self.executed(state) => {
-                RouteHealth::new(Health::Ready, reasons::RECONCILED, format!("{} is published", self.hostname()))
+                RouteHealth::new(ObjectHealth::Ready, reasons::RECONCILED, format!("{} is published", self.hostname()))
             }
             Some(_) => RouteHealth::new(
-                Health::Pending,
+                ObjectHealth::Pending,
                 core::PENDING,
                 "what it asks for changed, and no task was made for that yet",
             ),
-            None => RouteHealth::new(Health::Pending, core::PENDING, "no task was made for it yet"),
+            None => RouteHealth::new(ObjectHealth::Pending, core::PENDING, "no task was made for it yet"),
         }
     }
 
@@ -141,23 +143,22 @@ impl RouteView<'_> {
     }
 
     /// The route as an object with conditions, though it has none of ours.
-    pub(crate) fn seen(&self) -> HealthView {
+    pub fn shown(&self) -> Value {
         let verdict = self.verdict();
         let status = match verdict.health {
-            Health::Ready => "True",
-            Health::NotReady => "False",
-            Health::Pending | Health::Deleting => "Unknown",
+            ObjectHealth::Ready => "True",
+            ObjectHealth::NotReady => "False",
+            ObjectHealth::Pending | ObjectHealth::Deleting => "Unknown",
         };
         let ready = json!({"type": "Ready", "status": status, "reason": verdict.reason, "message": verdict.message});
         let deleted = if self.input.deleting { json!("now") } else { Value::Null };
-        let object = json!({
+        json!({
             "metadata": {
                 "namespace": self.input.key.namespace, "name": self.input.key.name, "deletionTimestamp": deleted,
             },
             "spec": {"hostname": self.hostname(), "leadsTo": self.leads_to(), "protected": self.is_protected()},
             "status": {"conditions": [ready]},
-        });
-        HealthView { kind: "HTTPRoute".to_owned(), object }
+        })
     }
 
     /// What the name leads to.
@@ -183,7 +184,7 @@ fn is_without_record(state: &State) -> bool {
 fn task_verdict(task: &CloudflareTask) -> RouteHealth {
     let status = task.status.clone().unwrap_or_default();
     let reason = status.failure_reason();
-    let told = |reason: &str| RouteHealth::new(Health::NotReady, reason, status.message_after(reason));
+    let told = |reason: &str| RouteHealth::new(ObjectHealth::NotReady, reason, status.message_after(reason));
     match status.phase.unwrap_or_default() {
         Phase::Failed => told(reason.unwrap_or(reasons::TASK_FAILED)),
         Phase::Pending if status.next_attempt_time.is_some() => told(reason.unwrap_or(reasons::TASK_WAITING)),
@@ -192,7 +193,7 @@ fn task_verdict(task: &CloudflareTask) -> RouteHealth {
             told(reasons::CLOUDFLARE_API_ERROR)
         }
         Phase::Pending | Phase::InProgress | Phase::Completed => {
-            RouteHealth::new(Health::Pending, reasons::TASK_UNDER_WAY, status.message.clone().unwrap_or_default())
+            RouteHealth::new(ObjectHealth::Pending, reasons::TASK_UNDER_WAY, status.message.clone().unwrap_or_default())
         }
     }
 }
@@ -202,7 +203,7 @@ const WAITS: [&str; 2] = [reasons::CLOUDFLARE_API_ERROR, reasons::RATE_LIMITED];
 
 #[cfg(test)]
 mod tests {
-    use portolan_zerotrust::model::{CloudflareTaskSpec, CloudflareTaskStatus};
+    use portolan_zerotrust_model::{CloudflareTaskSpec, CloudflareTaskStatus};
 
     use super::*;
 
@@ -256,8 +257,8 @@ mod tests {
 
     #[test]
     fn a_route_with_a_state_and_nothing_under_way_is_ready() {
-        assert_eq!(view(Some(&state("2026-01-01T00:00:00Z")), None, None).verdict().health, Health::Ready);
-        assert_eq!(view(None, None, None).verdict().health, Health::Pending);
+        assert_eq!(view(Some(&state("2026-01-01T00:00:00Z")), None, None).verdict().health, ObjectHealth::Ready);
+        assert_eq!(view(None, None, None).verdict().health, ObjectHealth::Pending);
     }
 
     #[test]
@@ -266,7 +267,7 @@ mod tests {
         let mut view = view(Some(&state), None, None);
         view.input.inputs.insert("access.enabled".to_owned(), "true".to_owned());
 
-        assert_eq!(view.verdict().health, Health::Pending);
+        assert_eq!(view.verdict().health, ObjectHealth::Pending);
     }
 
     #[test]
@@ -276,9 +277,9 @@ mod tests {
             (warning("2025-12-31T00:00:00Z", "ZoneNotFound"), warning("2026-01-02T00:00:00Z", "ZoneNotFound"));
         let aside = warning("2026-01-02T00:00:00Z", "NoAccessPolicy");
 
-        assert_eq!(view(Some(&state), None, Some(&old)).verdict().health, Health::Ready);
+        assert_eq!(view(Some(&state), None, Some(&old)).verdict().health, ObjectHealth::Ready);
         assert_eq!(view(Some(&state), None, Some(&new)).verdict().reason, "ZoneNotFound");
-        assert_eq!(view(Some(&state), None, Some(&aside)).verdict().health, Health::Ready);
+        assert_eq!(view(Some(&state), None, Some(&aside)).verdict().health, ObjectHealth::Ready);
     }
 
     #[test]
@@ -293,13 +294,13 @@ mod tests {
             task
         };
 
-        assert_eq!(view(None, Some(&task(Phase::InProgress)), None).verdict().health, Health::Pending);
+        assert_eq!(view(None, Some(&task(Phase::InProgress)), None).verdict().health, ObjectHealth::Pending);
         let mut waits = task(Phase::InProgress);
         waits.status.get_or_insert_default().message = Some("CloudflareAPIError: Rate limit exceeded: 429".to_owned());
         assert_eq!(view(None, Some(&waits), None).verdict().reason, "CloudflareAPIError");
         let failed = task(Phase::Failed);
         let verdict = view(None, Some(&failed), None).verdict();
-        assert_eq!((verdict.health, verdict.reason.as_str()), (Health::NotReady, "PolicyNotFound"));
+        assert_eq!((verdict.health, verdict.reason.as_str()), (ObjectHealth::NotReady, "PolicyNotFound"));
         assert_eq!(verdict.message, "staff");
     }
 

@@ -1,6 +1,7 @@
 //! What is done on this machine for pods: files, processes, their output, and what a killed runner left.
 
 pub mod beneath;
+pub mod cgroups;
 pub mod files;
 pub mod init;
 pub mod leftovers;

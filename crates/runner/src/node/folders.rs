@@ -10,6 +10,7 @@
 //! ```
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,13 @@ impl RunnerFolders {
         }
         fs::set_permissions(&folders.root, fs::Permissions::from_mode(0o711))?;
         Ok(folders)
+    }
+
+    /// A number that hardly any other runner of this machine has.
+    pub(super) fn number(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.root.hash(&mut hasher);
+        hasher.finish()
     }
 
     pub(super) fn notes(&self) -> PathBuf {

@@ -25,6 +25,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// After so many looks at what seems unchanged, all is measured anew.
 const ALL_EVERY: u32 = 10;
 
+/// So many more processes on the machine are worth a look at whose they are.
+const CROWD: u64 = 32;
+
 /// The pods that are watched.
 #[derive(Clone, Default)]
 pub(super) struct WatchedPods {
@@ -161,11 +164,15 @@ impl Watcher {
     fn crowds(&mut self, pods: &HashMap<String, WatchedPod>, is_thorough: bool) -> Vec<(String, PodFact)> {
         let mut runs: Vec<String> = pods.values().flat_map(|pod| pod.runs.values().map(|run| run.id.clone())).collect();
         runs.sort_unstable();
-        let seen = (runs, machine_threads());
-        if seen == self.seen && !is_thorough {
+        let threads = machine_threads();
+        // Only memory needs to be known of every new process; of others a crowd is soon enough.
+        let is_exact = pods.values().any(|pod| pod.runs.values().any(|run| run.memory.is_some()));
+        let (known, before) = &self.seen;
+        let is_changed = *known != runs || threads >= before + CROWD || (is_exact && threads != *before);
+        if !is_changed && !is_thorough {
             return Vec::new();
         }
-        self.seen = seen;
+        self.seen = (runs, threads);
         match self.table.look(&wanted(pods)) {
             Ok(processes) => self.processes = processes,
             Err(error) => tracing::debug!(%error, "Could not look at processes"),

@@ -1,7 +1,7 @@
 //! Pods that do harm, beside one that does not. Each is bounded in what it can do even where nothing holds it.
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, PostParams};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{Api, DeleteParams, PostParams};
 use portolan_runner::machine::leftovers::process_count;
 use portolan_runner::machine::usage::folder_size;
 use portolan_runner::node::WhichRun;
@@ -114,6 +114,24 @@ async fn endless_output_is_kept_to_its_end_and_a_neighbour_becomes_ready_beside_
     assert!(folder_size(&folder) <= 11 << 20, "{}", folder_size(&folder));
     assert!(scene.written(&loud).iter().rev().skip(1).take(100).all(|line| line == "y"));
     scene.gone("loud").await;
+    stage.runner.stop().await;
+}
+
+#[tokio::test]
+async fn the_node_says_whether_pods_have_users_of_their_own_and_whether_the_kernel_holds_their_limits() {
+    let stage = Stage::of(bare_row()).await;
+    let nodes: Api<Node> = Api::all(stage.scene.client.clone());
+
+    let node = serde_json::to_value(nodes.get("here").await.unwrap()).unwrap();
+
+    let of = |sort: &str| {
+        let all = node["status"]["conditions"].as_array().unwrap();
+        all.iter().find(|one| one["type"] == sort).cloned().unwrap_or_default()
+    };
+    let (status, reason) = if is_root() { ("True", "UserOfEachPod") } else { ("False", "RunnerNotRoot") };
+    assert_eq!((&of("PodUsers")["status"], &of("PodUsers")["reason"]), (&json!(status), &json!(reason)));
+    assert_eq!(stage.runner.notice().is_some(), !is_root());
+    assert!(["ControlGroups", "Measured"].contains(&of("PodLimits")["reason"].as_str().unwrap()), "{node}");
     stage.runner.stop().await;
 }
 

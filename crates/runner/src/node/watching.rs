@@ -2,7 +2,7 @@
 //!
 //! Nobody looks while no pod runs. A look costs as much as has changed since the one before: a reading or two where nothing has.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -231,7 +231,7 @@ impl Watcher {
 
     fn used<'p>(&self, pods: impl Iterator<Item = (&'p String, &'p WatchedPod)>) -> BTreeMap<String, StorageUse> {
         let pods: Vec<_> = pods.collect();
-        let users: HashSet<u32> = pods.iter().filter_map(|(_, pod)| pod.user).collect();
+        let users: BTreeSet<u32> = pods.iter().filter_map(|(_, pod)| pod.user).collect();
         let elsewhere = if users.is_empty() { HashMap::new() } else { open_folders_use(&users) };
         let of = |(uid, pod): (&'p String, &'p WatchedPod)| {
             let elsewhere = pod.user.and_then(|user| elsewhere.get(&user)).copied().unwrap_or(0);

@@ -5,6 +5,7 @@ use kube::api::{Api, DeleteParams, PostParams};
 use portolan_runner::machine::leftovers::process_count;
 use portolan_runner::machine::usage::folder_size;
 use portolan_runner::node::WhichRun;
+use portolan_runner::pod::limits::PodBounds;
 use serde_json::{Value, json};
 
 use crate::played::{LOOK, PATIENCE, Scene, Stage, bare_row};
@@ -114,6 +115,27 @@ async fn endless_output_is_kept_to_its_end_and_a_neighbour_becomes_ready_beside_
     assert!(folder_size(&folder) <= 11 << 20, "{}", folder_size(&folder));
     assert!(scene.written(&loud).iter().rev().skip(1).take(100).all(|line| line == "y"));
     scene.gone("loud").await;
+    stage.runner.stop().await;
+}
+
+#[tokio::test]
+async fn a_disk_that_is_nearly_full_costs_the_pod_that_uses_most_and_no_other() {
+    // No disk has that much: it is nearly full whatever is on it.
+    let bounds = PodBounds { free_disk: u64::MAX, ..PodBounds::default() };
+    let stage = Stage::within(bare_row(), bounds).await;
+    let scene = &stage.scene;
+    scene.add("modest", shell("head -c 1000000 /dev/zero > f; exec sleep 60")).await;
+    scene.add("greedy", shell("head -c 90000000 /dev/zero > f; exec sleep 60")).await;
+
+    let greedy = scene.when("greedy", |pod| pod["status"]["phase"] == "Failed").await;
+
+    assert_eq!(greedy["status"]["reason"], "Evicted");
+    let told = greedy["status"]["message"].as_str().unwrap();
+    assert!(told.starts_with("The node was low on resource: ephemeral-storage. "), "{told}");
+    scene.when("greedy", |pod| pod["status"]["containerStatuses"][0]["state"]["terminated"].is_object()).await;
+    let folder = scene.home.path().join("runner/pods").join(uid(&greedy)).join("work");
+    scene.when("greedy", |_| !folder.exists()).await;
+    assert!(is_ready(&scene.when("modest", is_ready).await));
     stage.runner.stop().await;
 }
 

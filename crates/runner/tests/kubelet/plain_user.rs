@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::rows::folder;
+use crate::rows::{PLACE, folder};
 
 /// A user that nobody is.
 const NOBODY_ELSE: u32 = 47_772;
@@ -42,7 +42,7 @@ fn the_rows_hold_for_a_runner_that_is_not_root() {
 
     let played = Command::new(place.path().join("rows"))
         .args(["--skip", "plain_user", "--skip", "timings", "--nocapture"])
-        .env("PORTOLAN_KUBELET_PLACE", place.path())
+        .env(PLACE, place.path())
         .env("TMPDIR", place.path().join("tmp"))
         .current_dir(place.path())
         .uid(NOBODY_ELSE)

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! OWN is the group that the runner was started in. It is used where nobody else is in it, as in a systemd unit or scope with
-//! `Delegate=yes`: other people's processes are not moved about. Where it is not used, the runner measures (see `usage`).
+//! `Delegate=yes`: other people's processes are not moved about. Where it is not used, the runner measures (see `measures`).
 
 use std::fs;
 use std::io;

@@ -50,7 +50,7 @@ pub fn end_run(note: &RunNote) -> io::Result<usize> {
 /// another pod is another runner's.
 pub fn end_user(user: u32, pod: &str) -> io::Result<usize> {
     let is_of = |entry: &ProcessEntry| {
-        super::usage::user_of(entry.process) == Some(user) && pod_of(entry.process).is_none_or(|told| told == pod)
+        super::measures::user_of(entry.process) == Some(user) && pod_of(entry.process).is_none_or(|told| told == pod)
     };
     end_processes(0, || Ok(living()?.into_iter().filter(is_of).collect()))
 }

@@ -6,6 +6,6 @@ pub mod files;
 pub mod init;
 pub mod leftovers;
 pub mod logs;
+pub mod measures;
 pub mod processes;
 pub mod run_notes;
-pub mod usage;

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::folders::RunnerFolders;
 use super::worker::PodFact;
-use crate::machine::usage::{
+use crate::machine::measures::{
     PodProcesses, ProcessTable, WantedProcesses, free_disk, machine_threads, open_folders_use, own_memory, page_size,
     proportional_memory, storage_use,
 };

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, PostParams};
 use portolan_runner::machine::leftovers::process_count;
-use portolan_runner::machine::usage::folder_size;
+use portolan_runner::machine::measures::folder_size;
 use portolan_runner::node::WhichRun;
 use portolan_runner::pod::limits::PodBounds;
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::process::{Command, Stdio};
 
 use portolan_runner::machine::leftovers::end_leftovers;
+use portolan_runner::machine::measures::{ProcessTable, WantedProcesses};
 use portolan_runner::machine::processes::INIT_COMMAND;
-use portolan_runner::machine::usage::{ProcessTable, WantedProcesses};
 
 use crate::support::{Home, until, wrote};
 

@@ -84,12 +84,16 @@ pub fn keep_file(file: &Path, kept: &Path) -> io::Result<()> {
     fs::hard_link(file, kept)
 }
 
-/// An empty file of the owner's, for one line or two, which anybody who gets to it may write.
+/// An empty file of the owner's, for one line or two, which anybody who gets to it may write. Who still has the one before it open writes
+/// into that.
 pub fn message_file(path: &Path, owner: Option<FileOwner>) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::write(path, "")?;
+    if path.exists() {
+        fs::remove_file(path)?;
+    }
+    File::create_new(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
     give(path, owner)
 }

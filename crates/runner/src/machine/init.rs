@@ -58,6 +58,9 @@ pub struct LaunchLimits {
     pub file_size: Option<u64>,
     /// Bytes of writable memory that it asks for, used or not.
     pub memory: Option<u64>,
+    /// The control group that it joins.
+    #[serde(default)]
+    pub group: Option<PathBuf>,
 }
 
 /// Becomes the program. Comes back only where that failed, or where the runner is gone.
@@ -101,6 +104,7 @@ impl LaunchOrder {
         // Where it is not there, `exec` says so.
         let opened = open(&self.executable, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
         umask(Mode::from_raw_mode(0o022));
+        self.limits.join().map_err(|error| ("joining a control group".to_owned(), error))?;
         self.limits.set().map_err(|error| ("setting limits".to_owned(), error))?;
         if let Some(user) = &self.user {
             user.become_it().map_err(|error| (format!("becoming user {}", user.user), error))?;
@@ -143,6 +147,11 @@ impl LaunchUser {
 }
 
 impl LaunchLimits {
+    fn join(&self) -> io::Result<()> {
+        // `0` is whoever writes it.
+        self.group.as_ref().map_or(Ok(()), |group| fs::write(group.join("cgroup.procs"), "0"))
+    }
+
     fn set(&self) -> io::Result<()> {
         let limits = [
             (Resource::Nproc, self.processes),

@@ -19,6 +19,7 @@ const GONE_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessEntry {
     pub(crate) process: i32,
+    pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) born: u64,
     pub(crate) threads: u64,
@@ -49,7 +50,7 @@ pub fn end_run(note: &RunNote) -> io::Result<usize> {
 /// another pod is another runner's.
 pub fn end_user(user: u32, pod: &str) -> io::Result<usize> {
     let is_of = |entry: &ProcessEntry| {
-        super::usage::user_of(entry.process) == Some(user) && pod_of(entry.process).is_none_or(|told| told == pod)
+        super::measures::user_of(entry.process) == Some(user) && pod_of(entry.process).is_none_or(|told| told == pod)
     };
     end_processes(0, || Ok(living()?.into_iter().filter(is_of).collect()))
 }
@@ -61,7 +62,7 @@ fn end_processes(own: i32, find: impl Fn() -> io::Result<Vec<ProcessEntry>>) -> 
     loop {
         let alive = find()?;
         if alive.is_empty() || began.elapsed() > GONE_WITHIN {
-            reap(&ended, own);
+            reap_all(&ended, own);
             return Ok(ended.len());
         }
         let mut is_new = false;
@@ -88,14 +89,18 @@ fn signal(process: i32, signal: Signal) {
 
 /// Those whose parents are gone may be this process's by now, which nobody else waits for (a runner that is the first process of a
 /// container).
-fn reap(ended: &BTreeMap<i32, u64>, own: i32) {
+fn reap_all(ended: &BTreeMap<i32, u64>, own: i32) {
     for (process, born) in ended.iter().filter(|(process, _)| **process != own) {
-        let is_left = process_entry(*process).is_some_and(|entry| entry.is_dead && entry.born == *born);
-        if let Some(process) = Pid::from_raw(*process).filter(|_| is_left) {
-            // Most are others' children.
-            let _ = waitpid(Some(process), WaitOptions::NOHANG);
+        if process_entry(*process).is_some_and(|entry| entry.is_dead && entry.born == *born) {
+            reap(*process);
         }
     }
+}
+
+/// Hears of the end of a child. False where it is somebody else's.
+pub(super) fn reap(process: i32) -> bool {
+    Pid::from_raw(process)
+        .is_some_and(|process| waitpid(Some(process), WaitOptions::NOHANG).is_ok_and(|end| end.is_some()))
 }
 
 /// How many processes live that were started for a pod: those in whose environment its uid is.
@@ -158,8 +163,8 @@ fn read_stat(process: i32, stat: &str) -> Option<ProcessEntry> {
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_ascii_whitespace().collect();
     let state = *fields.first()?;
     let (group, born) = (fields.get(2)?.parse().ok()?, fields.get(19)?.parse().ok()?);
-    let threads = fields.get(17)?.parse().ok()?;
-    Some(ProcessEntry { process, group, born, threads, is_dead: matches!(state, "Z" | "X") })
+    let (parent, threads) = (fields.get(1)?.parse().ok()?, fields.get(17)?.parse().ok()?);
+    Some(ProcessEntry { process, parent, group, born, threads, is_dead: matches!(state, "Z" | "X") })
 }
 
 /// Which start of the machine this is.
@@ -175,7 +180,7 @@ mod tests {
     fn a_process_is_read_whatever_its_name_is() {
         let stat = "7 (a) b (c) S 1 5 5 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 1000 2000";
 
-        let expected = ProcessEntry { process: 7, group: 5, born: 4711, threads: 1, is_dead: false };
+        let expected = ProcessEntry { process: 7, parent: 1, group: 5, born: 4711, threads: 1, is_dead: false };
         assert_eq!(read_stat(7, stat), Some(expected));
         assert_eq!(read_stat(7, "7 (a"), None);
     }

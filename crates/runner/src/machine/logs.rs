@@ -132,7 +132,7 @@ impl OutputLog {
                 Ok(0) | Err(_) => break,
                 Ok(count) => count,
             };
-            let lines = part[..count].iter().filter(|byte| **byte == b'\n').count();
+            let lines = part[..count].split(|byte| *byte == b'\n').count();
             pace.keep(count + lines * LINE_COST).await;
             for byte in &part[..count] {
                 if *byte != b'\n' {

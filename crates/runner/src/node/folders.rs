@@ -3,13 +3,14 @@
 //! ```text
 //! notes/                              processes that were started
 //! pods/UID/volumes/NAME               files and empty folders
-//! pods/UID/files/NAME/                single files of volumes that a container has mounted
-//! pods/UID/containers/NAME/RUN/       output, why it did not start, and why it ended
+//! pods/UID/files/NAME/                single files of volumes that a container has mounted, and why it ended
+//! pods/UID/containers/NAME/RUN/       output, and why it did not start
 //! pods/UID/work/NAME                  where a container begins that names no other place
 //! claims/NAMESPACE/NAME               folders that stay
 //! ```
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,13 @@ impl RunnerFolders {
         }
         fs::set_permissions(&folders.root, fs::Permissions::from_mode(0o711))?;
         Ok(folders)
+    }
+
+    /// A number that hardly any other runner of this machine has.
+    pub(super) fn number(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.root.hash(&mut hasher);
+        hasher.finish()
     }
 
     pub(super) fn notes(&self) -> PathBuf {
@@ -56,6 +64,11 @@ impl RunnerFolders {
     /// A single file that a container has mounted.
     pub(super) fn sub_path(&self, uid: &str, container: &str, mount: usize) -> PathBuf {
         self.pod(uid).join("files").join(container).join(mount.to_string())
+    }
+
+    /// Where a container leaves why it ended.
+    pub(super) fn message(&self, uid: &str, container: &str) -> PathBuf {
+        self.pod(uid).join("files").join(container).join("message")
     }
 
     /// All runs of a container.

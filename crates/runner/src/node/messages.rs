@@ -28,8 +28,7 @@ pub(super) fn message_path(container: &Container) -> &str {
 impl PodWorker {
     /// An empty message file for the container's next run. Its folder is the runner's: no link can take its place.
     pub(super) fn message_file(&self, container: &Container) -> io::Result<PathBuf> {
-        let (pod, restarts) = (uid(&self.pod), self.record.container(&container.name).restarts);
-        let path = self.context.folders.run(pod, &container.name, restarts).join("message");
+        let path = self.context.folders.message(uid(&self.pod), &container.name);
         message_file(&path, self.file_owner())?;
         Ok(path)
     }

@@ -28,6 +28,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::machine::cgroups::PodCgroups;
 use crate::machine::leftovers::end_leftovers;
 use crate::machine::processes::Launcher;
 use crate::machine::run_notes::RunNotes;
@@ -91,6 +92,8 @@ struct NodeContext {
     outputs: PodOutputs,
     users: Mutex<TakenUsers>,
     watched: WatchedPods,
+    /// Control groups for pods, where the kernel lets the runner make some.
+    cgroups: Option<PodCgroups>,
 }
 
 /// The uids that pods have.
@@ -110,8 +113,9 @@ impl PodRunner {
         if ended > 0 {
             tracing::info!(ended, "Ended processes of pods that an earlier runner left");
         }
+        let cgroups = bounding::cgroups(&folders).await;
         let capacity = registration::capacity();
-        registration::register(&client, &settings.node, &capacity, registration::own_user())
+        registration::register(&client, &settings.node, &capacity, registration::own_user(), cgroups.as_ref())
             .await
             .map_err(|error| RunnerError::Node(Box::new(error)))?;
         if let Some(notice) = registration::own_user().notice() {
@@ -124,6 +128,7 @@ impl PodRunner {
             user: registration::own_user(),
             users: Mutex::new(TakenUsers::of_runner(&folders)),
             watched: WatchedPods::default(),
+            cgroups,
             outputs: outputs.clone(),
             client,
             settings,
@@ -162,10 +167,8 @@ impl PodRunner {
 impl TakenUsers {
     /// Runners of several data directories on one machine begin in several places, so that their pods have other users.
     fn of_runner(folders: &RunnerFolders) -> Self {
-        use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-        let mut hasher = DefaultHasher::new();
-        folders.pod("").hash(&mut hasher);
-        let offset = u32::try_from(hasher.finish() % u64::from(POD_USERS.end - POD_USERS.start)).unwrap_or(0);
+        let offset = folders.number() % u64::from(POD_USERS.end - POD_USERS.start);
+        let offset = u32::try_from(offset).expect("it is less than a range of such numbers");
         Self { taken: BTreeSet::new(), last: Some(POD_USERS.start + offset) }
     }
 }

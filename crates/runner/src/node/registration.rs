@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
+use crate::machine::cgroups::PodCgroups;
 use crate::pod::downward::NodeCapacity;
 use crate::pod::identity::RunnerUser;
 
@@ -37,6 +38,7 @@ pub(super) async fn register(
     name: &str,
     capacity: &NodeCapacity,
     user: RunnerUser,
+    cgroups: Option<&PodCgroups>,
 ) -> Result<(), kube::Error> {
     let nodes: Api<Node> = Api::all(client.clone());
     let labels = json!({
@@ -53,7 +55,7 @@ pub(super) async fn register(
     let status = json!({
         "apiVersion": "v1", "kind": "Node",
         "status": {
-            "capacity": resources, "allocatable": resources, "conditions": [ready, users(user)],
+            "capacity": resources, "allocatable": resources, "conditions": [ready, users(user), limits(cgroups)],
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
         },
     });
@@ -69,6 +71,20 @@ fn users(user: RunnerUser) -> Value {
             "message": "each pod that names no user has one of its own",
         }),
         Some(notice) => json!({"type": "PodUsers", "status": "False", "reason": "RunnerNotRoot", "message": notice}),
+    }
+}
+
+/// Whether the kernel holds what pods may have.
+fn limits(cgroups: Option<&PodCgroups>) -> Value {
+    match cgroups {
+        Some(_) => json!({
+            "type": "PodLimits", "status": "True", "reason": "ControlGroups",
+            "message": "limits of memory and processors are held by control groups",
+        }),
+        None => json!({
+            "type": "PodLimits", "status": "False", "reason": "Measured",
+            "message": "the runner may not make control groups: memory and the disk are measured every second, and limits of processors are not held",
+        }),
     }
 }
 

@@ -237,6 +237,7 @@ impl PodWorker {
             Executable::Named(name) => find_executable(&name)
                 .ok_or_else(|| NotStarted::Ended(format!("{name} is not installed on this machine: install it")))?,
         };
+        self.begin_group(spec).await.map_err(|why| self.config_error(why))?;
         let launch = self.launch(spec, executable, invocation.arguments, &files)?;
         let id = launch.id.clone();
         self.tell(EventSort::Normal, "Created", format!("Created container: {}", spec.name), Some(&spec.name)).await;

@@ -2,7 +2,7 @@
 //!
 //! Nobody looks while no pod runs. A look costs as much as has changed since the one before: a reading or two where nothing has.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::folders::RunnerFolders;
 use super::worker::PodFact;
-use crate::machine::usage::{
+use crate::machine::measures::{
     PodProcesses, ProcessTable, WantedProcesses, free_disk, machine_threads, open_folders_use, own_memory, page_size,
     proportional_memory, storage_use,
 };
@@ -24,6 +24,9 @@ use crate::pod::record::EndingCause;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// After so many looks at what seems unchanged, all is measured anew.
 const ALL_EVERY: u32 = 10;
+
+/// So many more processes on the machine are worth a look at whose they are.
+const CROWD: u64 = 32;
 
 /// The pods that are watched.
 #[derive(Clone, Default)]
@@ -161,11 +164,15 @@ impl Watcher {
     fn crowds(&mut self, pods: &HashMap<String, WatchedPod>, is_thorough: bool) -> Vec<(String, PodFact)> {
         let mut runs: Vec<String> = pods.values().flat_map(|pod| pod.runs.values().map(|run| run.id.clone())).collect();
         runs.sort_unstable();
-        let seen = (runs, machine_threads());
-        if seen == self.seen && !is_thorough {
+        let threads = machine_threads();
+        // Only memory needs to be known of every new process; of others a crowd is soon enough.
+        let is_exact = pods.values().any(|pod| pod.runs.values().any(|run| run.memory.is_some()));
+        let (known, before) = &self.seen;
+        let is_changed = *known != runs || threads >= before + CROWD || (is_exact && threads != *before);
+        if !is_changed && !is_thorough {
             return Vec::new();
         }
-        self.seen = seen;
+        self.seen = (runs, threads);
         match self.table.look(&wanted(pods)) {
             Ok(processes) => self.processes = processes,
             Err(error) => tracing::debug!(%error, "Could not look at processes"),
@@ -224,7 +231,7 @@ impl Watcher {
 
     fn used<'p>(&self, pods: impl Iterator<Item = (&'p String, &'p WatchedPod)>) -> BTreeMap<String, StorageUse> {
         let pods: Vec<_> = pods.collect();
-        let users: HashSet<u32> = pods.iter().filter_map(|(_, pod)| pod.user).collect();
+        let users: BTreeSet<u32> = pods.iter().filter_map(|(_, pod)| pod.user).collect();
         let elsewhere = if users.is_empty() { HashMap::new() } else { open_folders_use(&users) };
         let of = |(uid, pod): (&'p String, &'p WatchedPod)| {
             let elsewhere = pod.user.and_then(|user| elsewhere.get(&user)).copied().unwrap_or(0);

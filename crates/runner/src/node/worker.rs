@@ -375,7 +375,7 @@ impl PodWorker {
     async fn ended(&mut self, container: &str, id: String, started: Timestamp, end: ProcessEnd) {
         self.processes.remove(container);
         self.beside.end(&id).await;
-        self.end_watch(&id, end.exit_code).await;
+        self.end_watch(container, &id, end.exit_code).await;
         let reason = self.reason(&id, &end);
         if let Some(why) = &end.not_started {
             self.tell(EventSort::Warning, "Failed", format!("Error: {why}"), Some(container)).await;

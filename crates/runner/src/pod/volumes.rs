@@ -250,7 +250,9 @@ fn bits(mode: Option<i32>, usual: i32) -> u32 {
 /// The files with what `fsGroup` adds to their modes: the group may read them (`pkg/volume/volume_linux.go`, `roMask`).
 pub fn readable_by_group(mut files: VolumeFiles, group: Option<u32>) -> VolumeFiles {
     if group.is_some() {
-        files.values_mut().for_each(|file| file.mode |= 0o440);
+        for file in files.values_mut() {
+            file.mode |= 0o440;
+        }
     }
     files
 }

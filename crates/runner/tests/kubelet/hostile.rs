@@ -1,10 +1,11 @@
 //! Pods that do harm, beside one that does not. Each is bounded in what it can do even where nothing holds it.
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, PostParams};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{Api, DeleteParams, PostParams};
 use portolan_runner::machine::leftovers::process_count;
-use portolan_runner::machine::usage::folder_size;
+use portolan_runner::machine::measures::folder_size;
 use portolan_runner::node::WhichRun;
+use portolan_runner::pod::limits::PodBounds;
 use serde_json::{Value, json};
 
 use crate::played::{LOOK, PATIENCE, Scene, Stage, bare_row};
@@ -114,6 +115,45 @@ async fn endless_output_is_kept_to_its_end_and_a_neighbour_becomes_ready_beside_
     assert!(folder_size(&folder) <= 11 << 20, "{}", folder_size(&folder));
     assert!(scene.written(&loud).iter().rev().skip(1).take(100).all(|line| line == "y"));
     scene.gone("loud").await;
+    stage.runner.stop().await;
+}
+
+#[tokio::test]
+async fn a_disk_that_is_nearly_full_costs_the_pod_that_uses_most_and_no_other() {
+    // No disk has that much: it is nearly full whatever is on it.
+    let bounds = PodBounds { free_disk: u64::MAX, ..PodBounds::default() };
+    let stage = Stage::within(bare_row(), bounds).await;
+    let scene = &stage.scene;
+    scene.add("modest", shell("head -c 1000000 /dev/zero > f; exec sleep 60")).await;
+    scene.add("greedy", shell("head -c 90000000 /dev/zero > f; exec sleep 60")).await;
+
+    let greedy = scene.when("greedy", |pod| pod["status"]["phase"] == "Failed").await;
+
+    assert_eq!(greedy["status"]["reason"], "Evicted");
+    let told = greedy["status"]["message"].as_str().unwrap();
+    assert!(told.starts_with("The node was low on resource: ephemeral-storage. "), "{told}");
+    scene.when("greedy", |pod| pod["status"]["containerStatuses"][0]["state"]["terminated"].is_object()).await;
+    let folder = scene.home.path().join("runner/pods").join(uid(&greedy)).join("work");
+    scene.when("greedy", |_| !folder.exists()).await;
+    assert!(is_ready(&scene.when("modest", is_ready).await));
+    stage.runner.stop().await;
+}
+
+#[tokio::test]
+async fn the_node_says_whether_pods_have_users_of_their_own_and_whether_the_kernel_holds_their_limits() {
+    let stage = Stage::of(bare_row()).await;
+    let nodes: Api<Node> = Api::all(stage.scene.client.clone());
+
+    let node = serde_json::to_value(nodes.get("here").await.unwrap()).unwrap();
+
+    let of = |sort: &str| {
+        let all = node["status"]["conditions"].as_array().unwrap();
+        all.iter().find(|one| one["type"] == sort).cloned().unwrap_or_default()
+    };
+    let (status, reason) = if is_root() { ("True", "UserOfEachPod") } else { ("False", "RunnerNotRoot") };
+    assert_eq!((&of("PodUsers")["status"], &of("PodUsers")["reason"]), (&json!(status), &json!(reason)));
+    assert_eq!(stage.runner.notice().is_some(), !is_root());
+    assert!(["ControlGroups", "Measured"].contains(&of("PodLimits")["reason"].as_str().unwrap()), "{node}");
     stage.runner.stop().await;
 }
 

@@ -59,26 +59,31 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn of(row: Row) -> Self {
+        Self::within(row, PodBounds { processes: MOST_PROCESSES, ..PodBounds::default() }).await
+    }
+
+    /// One whose pods may have that much.
+    pub(crate) async fn within(row: Row, bounds: PodBounds) -> Self {
         let home = tempfile::tempdir().unwrap();
         // Pods are users of their own, and pass through.
         std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
         let server = ApiServer::open(Config { workloads: Workloads::On, ..Config::default() }).await.unwrap();
         let client = kube::Client::new(server.service(), "default");
-        let runner = PodRunner::start(client.clone(), settings(&home)).await.unwrap();
+        let runner = PodRunner::start(client.clone(), settings(&home, bounds)).await.unwrap();
         server.set_pod_logs(Arc::new(runner.outputs()));
         let (pods, outputs) = (Api::namespaced(client.clone(), "default"), runner.outputs());
         Self { scene: Scene { row, pods, client, outputs, home, _server: server }, runner }
     }
 }
 
-fn settings(home: &TempDir) -> RunnerSettings {
+fn settings(home: &TempDir, bounds: PodBounds) -> RunnerSettings {
     let limits = BackoffLimits { first: SignedDuration::from_millis(500), most: SignedDuration::from_secs(4) };
     RunnerSettings {
         node: "here".to_owned(),
         folder: home.path().join("runner"),
         executable: place(env!("CARGO_BIN_EXE_portolan-pod")),
         limits,
-        bounds: PodBounds { processes: MOST_PROCESSES, ..PodBounds::default() },
+        bounds,
     }
 }
 
@@ -356,7 +361,7 @@ async fn pods_run_again_with_the_next_runner_and_their_claims_are_kept() {
     stage.runner.stop().await;
     let uid = scene.pod().await["metadata"]["uid"].as_str().unwrap().to_owned();
     assert_eq!(process_count(&uid).unwrap(), 0);
-    let next = PodRunner::start(scene.client.clone(), settings(&scene.home)).await.unwrap();
+    let next = PodRunner::start(scene.client.clone(), settings(&scene.home, PodBounds::default())).await.unwrap();
 
     scene.until(|_| std::fs::read_to_string(&kept).is_ok_and(|text| text == "run\nrun\n")).await.unwrap();
     let again = |pod: &Value| {

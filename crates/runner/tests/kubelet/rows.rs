@@ -29,6 +29,9 @@ pub(crate) struct Row {
     pub(crate) source: String,
 }
 
+/// The variable by which another user is told where its files are.
+pub(crate) const PLACE: &str = "PORTOLAN_KUBELET_PLACE";
+
 /// The runner that a row is about.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -48,7 +51,7 @@ impl Row {
 /// Where files are that are somewhere else when another user plays the rows.
 pub(crate) fn place(usual: &str) -> PathBuf {
     let name = Path::new(usual).file_name().expect("it has a name");
-    std::env::var_os("PORTOLAN_KUBELET_PLACE").map_or_else(|| usual.into(), |place| Path::new(&place).join(name))
+    std::env::var_os(PLACE).map_or_else(|| usual.into(), |place| Path::new(&place).join(name))
 }
 
 /// The folder of the rows.
@@ -63,7 +66,11 @@ pub(crate) fn rows() -> Vec<Row> {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "yaml") {
-            let text = std::fs::read_to_string(&path).unwrap();
+            let mut text = std::fs::read_to_string(&path).unwrap();
+            if std::env::var_os(PLACE).is_some() {
+                // Those of another user are played beside ours.
+                text = text.replace("1808", "1828");
+            }
             let more: Vec<Row> =
                 serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             rows.extend(more);

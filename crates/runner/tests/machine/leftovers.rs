@@ -3,9 +3,10 @@
 use std::process::{Command, Stdio};
 
 use portolan_runner::machine::leftovers::end_leftovers;
+use portolan_runner::machine::measures::{ProcessTable, WantedProcesses};
 use portolan_runner::machine::processes::INIT_COMMAND;
 
-use crate::support::{Home, wrote};
+use crate::support::{Home, until, wrote};
 
 #[tokio::test]
 async fn processes_of_a_runner_that_is_gone_are_found_and_ended() {
@@ -41,6 +42,44 @@ async fn a_number_that_was_given_anew_ends_nobody() {
     let handle = started.handle();
     tokio::task::spawn_blocking(move || handle.kill()).await.unwrap().unwrap();
     started.ended().await.unwrap();
+}
+
+#[tokio::test]
+async fn processes_whose_parents_are_gone_are_not_left_dead_where_the_runner_is_the_first_process() {
+    // As the first process of a container is: whoever loses its parent gets this one.
+    let own = rustix::process::getpid();
+    rustix::process::set_child_subreaper(Some(own)).unwrap();
+    let home = Home::new();
+    let launch = home.script("a", "(sleep 0 & sleep 0 &); echo up; exec sleep 60");
+    let log = launch.log.clone();
+    let started = home.start(launch).await;
+    wrote(&log, "up").await;
+    let leader = started.handle().process();
+    let dead = || dead_of_group(leader);
+    until(|| dead() == 2).await;
+
+    let wanted = WantedProcesses {
+        leaders: [(leader, ("u-1".to_owned(), "r".to_owned()))].into(),
+        ..WantedProcesses::default()
+    };
+    let found = ProcessTable::default().look(&wanted).unwrap();
+
+    assert_eq!(dead(), 0);
+    assert_eq!(found.counts.get("u-1"), Some(&1));
+    let handle = started.handle();
+    tokio::task::spawn_blocking(move || handle.kill()).await.unwrap().unwrap();
+    assert_eq!(started.ended().await.unwrap().exit_code, 137);
+}
+
+/// How many processes of a group have ended, and nobody has heard of it.
+fn dead_of_group(group: i32) -> usize {
+    let all = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let stats = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+    let of_group = |stat: &String| {
+        let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+        fields[0] == "Z" && fields[2] == group.to_string()
+    };
+    stats.filter(of_group).count()
 }
 
 #[test]

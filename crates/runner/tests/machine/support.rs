@@ -75,6 +75,16 @@ pub(crate) async fn wrote(log: &OutputLog, line: &str) {
     tokio::time::timeout(PATIENCE, waiting).await.expect("it is written");
 }
 
+/// Waits until that is so.
+pub(crate) async fn until(holds: impl Fn() -> bool) {
+    let waiting = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.expect("it comes to that");
+}
+
 /// Another user, where this process may become one.
 pub(crate) fn other_user() -> Option<LaunchUser> {
     rustix::process::geteuid().is_root().then(|| LaunchUser { user: 65533, group: 65532, groups: vec![65531] })

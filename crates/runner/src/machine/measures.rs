@@ -3,13 +3,13 @@
 //! What is cheap is asked often and what is dear only when the cheap says that it may have changed: a table of all processes is made anew
 //! when their number on the machine has changed, and memory that several processes share is told apart only for who seems to have too much.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::leftovers::{ProcessEntry, processes};
+use super::leftovers::{ProcessEntry, processes, reap};
 use super::run_notes::{POD_VARIABLE, RUN_VARIABLE};
 use crate::pod::limits::StorageUse;
 
@@ -65,6 +65,9 @@ impl ProcessTable {
         let mut found = PodProcesses::default();
         for entry in all {
             let Some(owner) = self.owner(&entry, wanted) else { continue };
+            if is_abandoned(&entry) && reap(entry.process) {
+                continue;
+            }
             *found.counts.entry(owner.pod.clone()).or_default() += entry.threads.max(1);
             if let Some(run) = owner.run.filter(|_| !entry.is_dead) {
                 found.runs.entry(run).or_default().push(entry.process);
@@ -84,6 +87,13 @@ impl ProcessTable {
         }
         known.owner.clone()
     }
+}
+
+/// Whether a pod's process has ended, and nobody but this process could hear of it: it is the first process of a container, and became the
+/// parent of those whose own is gone. Whatever leads a group may be a process that the runner itself started and waits for.
+fn is_abandoned(entry: &ProcessEntry) -> bool {
+    let is_ours = u32::try_from(entry.parent).is_ok_and(|parent| parent == std::process::id());
+    entry.is_dead && is_ours && entry.group != entry.process
 }
 
 /// What its variables say.
@@ -201,7 +211,7 @@ pub fn storage_use(pod: &Path, volumes: &[String], containers: &[String]) -> Sto
 }
 
 /// What users have in the folders where everybody may write, by user.
-pub fn open_folders_use(users: &HashSet<u32>) -> HashMap<u32, u64> {
+pub fn open_folders_use(users: &BTreeSet<u32>) -> HashMap<u32, u64> {
     let mut found = HashMap::new();
     for (user, path) in in_open_folders(users) {
         *found.entry(user).or_default() += folder_size(&path);
@@ -211,13 +221,13 @@ pub fn open_folders_use(users: &HashSet<u32>) -> HashMap<u32, u64> {
 
 /// Takes away what a user left in the folders where everybody may write: the next pod may have its uid.
 pub fn clear_open_folders(user: u32) {
-    for (_, path) in in_open_folders(&HashSet::from([user])) {
+    for (_, path) in in_open_folders(&BTreeSet::from([user])) {
         // Neither of them follows a link.
         let _ = if path.is_dir() && !path.is_symlink() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
     }
 }
 
-fn in_open_folders(users: &HashSet<u32>) -> Vec<(u32, PathBuf)> {
+fn in_open_folders(users: &BTreeSet<u32>) -> Vec<(u32, PathBuf)> {
     let all = OPEN_FOLDERS.iter().flat_map(|folder| children(Path::new(folder)));
     let owned = all.filter_map(|path| Some((fs::symlink_metadata(&path).ok()?.uid(), path)));
     owned.filter(|(user, _)| users.contains(user)).collect()
@@ -264,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_process_without_variables_is_known_by_its_group_and_then_by_its_user() {
-        let own = ProcessEntry { process: i32::MAX, group: 7, born: 1, threads: 1, is_dead: false };
+        let own = ProcessEntry { process: i32::MAX, parent: 1, group: 7, born: 1, threads: 1, is_dead: false };
         let wanted = WantedProcesses {
             leaders: [(7, ("p".to_owned(), "r".to_owned()))].into(),
             users: [(rustix::process::getuid().as_raw(), "q".to_owned())].into(),

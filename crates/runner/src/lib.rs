@@ -12,5 +12,6 @@
 
 pub mod echo;
 pub mod machine;
+pub mod network;
 pub mod node;
 pub mod pod;

@@ -4,6 +4,7 @@
 //! notes/                              processes that were started
 //! pods/UID/volumes/NAME               files and empty folders
 //! pods/UID/containers/NAME/RUN/       output, and why it did not start
+//! pods/UID/etc/resolv.conf            how the pod finds names
 //! pods/UID/work/NAME                  where a container begins that names no other place
 //! claims/NAMESPACE/NAME               folders that stay
 //! ```
@@ -50,6 +51,10 @@ impl RunnerFolders {
 
     pub(super) fn work(&self, uid: &str, container: &str) -> PathBuf {
         self.pod(uid).join("work").join(container)
+    }
+
+    pub(super) fn resolv_conf(&self, uid: &str) -> PathBuf {
+        self.pod(uid).join("etc/resolv.conf")
     }
 
     /// All runs of a container.

@@ -28,6 +28,7 @@ use tokio::task::JoinHandle;
 use crate::machine::leftovers::end_leftovers;
 use crate::machine::processes::Launcher;
 use crate::machine::run_notes::RunNotes;
+use crate::network::{Network, NetworkSettings};
 use crate::pod::backoff::BackoffLimits;
 use crate::pod::downward::NodeCapacity;
 use crate::pod::identity::{RunnerUser, free_user};
@@ -49,6 +50,8 @@ pub struct RunnerSettings {
     pub executable: PathBuf,
     /// How restarts are spaced.
     pub limits: BackoffLimits,
+    /// How pods reach each other.
+    pub network: NetworkSettings,
 }
 
 /// Why a runner does not start.
@@ -62,6 +65,9 @@ pub enum RunnerError {
     /// The API server.
     #[error("making the runner's node")]
     Node(#[source] Box<kube::Error>),
+    /// Its network.
+    #[error("reading the pods that have addresses")]
+    Network(#[source] Box<kube::Error>),
 }
 
 /// A runner. Dropping it leaves its processes to the next one; [`stop`](Self::stop) ends them.
@@ -69,6 +75,7 @@ pub struct PodRunner {
     stop: watch::Sender<bool>,
     following: JoinHandle<()>,
     outputs: PodOutputs,
+    network: Network,
 }
 
 /// What all workers share.
@@ -81,6 +88,7 @@ struct NodeContext {
     capacity: NodeCapacity,
     recorder: EventRecorder,
     outputs: PodOutputs,
+    network: Network,
     users: Mutex<TakenUsers>,
 }
 
@@ -106,6 +114,10 @@ impl PodRunner {
         registration::register(&client, &settings.node, &capacity)
             .await
             .map_err(|error| RunnerError::Node(Box::new(error)))?;
+        let network = settings.network.clone();
+        let network = Network::start(client.clone(), &settings.node, settings.executable.clone(), network)
+            .await
+            .map_err(|error| RunnerError::Network(Box::new(error)))?;
         let outputs = PodOutputs::new(folders.clone());
         let context = Arc::new(NodeContext {
             recorder: EventRecorder::new(client.clone(), &settings.node),
@@ -113,6 +125,7 @@ impl PodRunner {
             user: registration::own_user(),
             users: Mutex::default(),
             outputs: outputs.clone(),
+            network: network.clone(),
             client,
             settings,
             folders,
@@ -120,12 +133,17 @@ impl PodRunner {
         });
         let (stop, stopping) = watch::channel(false);
         let following = tokio::spawn(pods::follow(context, stopping));
-        Ok(Self { stop, following, outputs })
+        Ok(Self { stop, following, outputs, network })
     }
 
     /// What containers write, for `kubectl logs`.
     pub fn outputs(&self) -> PodOutputs {
         self.outputs.clone()
+    }
+
+    /// Addresses, Services and names of pods; what it can do, for people, is its report.
+    pub fn network(&self) -> Network {
+        self.network.clone()
     }
 
     /// Ends all pods' processes; the pods stay, and run again with the next runner.
@@ -136,6 +154,7 @@ impl PodRunner {
             self.following.abort();
             tracing::warn!("Some pods did not end in time; the next runner ends what is left of them");
         }
+        self.network.shutdown();
     }
 }
 

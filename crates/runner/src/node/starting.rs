@@ -15,6 +15,7 @@ use super::worker::{PodFact, PodWorker};
 use crate::machine::files::{FileOwner, make_folder, put_files};
 use crate::machine::init::{LaunchLimits, LaunchOrder, LaunchUser};
 use crate::machine::processes::{ContainerLaunch, find_executable};
+use crate::network::{ADDRESS_VARIABLE, NODE_ADDRESS};
 use crate::pod::containers::{namespace, uid};
 use crate::pod::environment::container_command;
 use crate::pod::identity::{ProcessUser, RunnerUser, process_user};
@@ -33,6 +34,9 @@ pub(super) struct ContainerFiles {
     pub(super) folder: PathBuf,
     pub(super) user: Option<LaunchUser>,
 }
+
+/// Where programs look how names are found.
+const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// Why a container was not started.
 enum NotStarted {
@@ -135,8 +139,9 @@ impl PodWorker {
         let found = references(&self.pod);
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &space);
         let secrets: Api<Secret> = Api::namespaced(client, &space);
-        let mut sources = PodSources { host_address: "127.0.0.1".to_owned(), ..PodSources::default() };
-        sources.pod_address = Some("127.0.0.1".to_owned());
+        let mut sources = PodSources { host_address: NODE_ADDRESS.to_string(), ..PodSources::default() };
+        sources.pod_address = self.pod_address();
+        sources.services = self.context.network.variables(&self.pod);
         for name in found.config_maps {
             let map = maps.get_opt(&name).await.map_err(|error| error.to_string())?;
             sources.config_maps.extend(map.map(|map| (name, map)));
@@ -262,7 +267,10 @@ impl PodWorker {
     /// Mounts, variables, working directory and user of a container.
     fn prepare(&self, spec: &Container, environment: BTreeMap<String, String>) -> Result<ContainerFiles, NotStarted> {
         let user = self.user_of(spec).map_err(|why| self.config_error(why))?;
-        let mounts = self.mounts(spec, &environment).map_err(|why| self.config_error(why))?;
+        let mut mounts = self.mounts(spec, &environment).map_err(|why| self.config_error(why))?;
+        let names = self.put_resolv_conf().map_err(|error| self.config_error(error.to_string()))?;
+        // What the pod mounts there itself is found first.
+        mounts.extend(MountedPath::new(RESOLV_CONF, &names.to_string_lossy()));
         let work = self.context.folders.work(uid(&self.pod), &spec.name);
         let folder = match spec.working_dir.as_deref().filter(|folder| !folder.is_empty()) {
             None => work,
@@ -276,13 +284,25 @@ impl PodWorker {
         make_folder(&self.context.folders.work(uid(&self.pod), &spec.name), owner)
             .and_then(|()| if folder.exists() { Ok(()) } else { make_folder(&folder, owner) })
             .map_err(|error| self.config_error(error.to_string()))?;
-        let environment = environment.into_iter().map(|(name, value)| (name, substituted(&value, &mounts))).collect();
+        let environment = environment.into_iter().map(|(name, value)| (name, substituted(&value, &mounts)));
+        let own = self.pod_address().map(|address| (ADDRESS_VARIABLE.to_owned(), address));
+        let environment = environment.chain(own).collect();
         let user = (self.context.user == RunnerUser::Root).then_some(LaunchUser {
             user: user.user,
             group: user.group,
             groups: user.groups,
         });
         Ok(ContainerFiles { mounts, environment, folder, user })
+    }
+
+    /// The file that tells the pod's programs how names are found.
+    fn put_resolv_conf(&self) -> io::Result<PathBuf> {
+        let path = self.context.folders.resolv_conf(uid(&self.pod));
+        if let Some(folder) = path.parent() {
+            make_folder(folder, None)?;
+        }
+        std::fs::write(&path, self.context.network.resolv_conf(&self.pod))?;
+        Ok(path)
     }
 
     fn mounts(&self, spec: &Container, environment: &BTreeMap<String, String>) -> Result<Vec<MountedPath>, String> {

@@ -13,6 +13,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use portolan_apiserver::{ApiServer, Config, Workloads};
 use portolan_runner::machine::leftovers::process_count;
+use portolan_runner::network::NetworkSettings;
 use portolan_runner::node::{PodOutputs, PodRunner, RunOutput, RunnerSettings, WhichRun};
 use portolan_runner::pod::backoff::BackoffLimits;
 use serde_json::{Value, json};
@@ -75,6 +76,7 @@ fn settings(home: &TempDir) -> RunnerSettings {
         folder: home.path().join("runner"),
         executable: env!("CARGO_BIN_EXE_portolan-pod").into(),
         limits,
+        network: NetworkSettings::default(),
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -14,6 +15,8 @@ use rustix::fs::{Gid, Mode, Uid};
 use rustix::process::{Resource, Rlimit, setrlimit, umask};
 use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use serde::{Deserialize, Serialize};
+
+use super::low_ports;
 
 /// How the process ends that could not become its program.
 pub const NOT_STARTED: u8 = 128;
@@ -85,9 +88,11 @@ impl LaunchOrder {
             Ok(report) => report,
             Err(error) => return (format!("opening {}", self.report.display()), error),
         };
+        // Its folder may be one that the pod's user cannot pass through, as a home is.
+        let opened = fs::File::open(&self.executable).ok();
         let (step, error) = match self.prepare() {
             Err(failed) => failed,
-            Ok(()) => (format!("exec {}", self.executable.display()), self.execute()),
+            Ok(()) => (format!("exec {}", self.executable.display()), self.execute(opened)),
         };
         let text = format!("{step}: {error}");
         // The exit code tells that it did not start; why is in the log as well.
@@ -99,14 +104,25 @@ impl LaunchOrder {
         umask(Mode::from_raw_mode(0o022));
         self.limits.set().map_err(|error| ("setting limits".to_owned(), error))?;
         if let Some(user) = &self.user {
+            low_ports::keep().map_err(|error| ("keeping the privilege for low ports".to_owned(), error))?;
             user.become_it().map_err(|error| (format!("becoming user {}", user.user), error))?;
         }
+        low_ports::hand_on().map_err(|error| ("giving up privileges".to_owned(), error))?;
         set_no_new_privs(true).map_err(|error| ("giving up further privileges".to_owned(), error.into()))?;
         std::env::set_current_dir(&self.folder).map_err(|error| (format!("chdir to {}", self.folder.display()), error))
     }
 
-    fn execute(&self) -> io::Error {
-        Command::new(&self.executable).args(&self.arguments).stdin(Stdio::null()).exec()
+    /// By its path, or by what was opened where the path is closed to the pod's user.
+    fn execute(&self, opened: Option<fs::File>) -> io::Error {
+        let error = Command::new(&self.executable).args(&self.arguments).stdin(Stdio::null()).exec();
+        match opened {
+            Some(opened) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let by_number = format!("/proc/self/fd/{}", opened.as_raw_fd());
+                let mut command = Command::new(by_number);
+                command.arg0(&self.executable).args(&self.arguments).stdin(Stdio::null()).exec()
+            }
+            Some(_) | None => error,
+        }
     }
 }
 

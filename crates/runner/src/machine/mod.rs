@@ -4,5 +4,6 @@ pub mod files;
 pub mod init;
 pub mod leftovers;
 pub mod logs;
+mod low_ports;
 pub mod processes;
 pub mod run_notes;

@@ -17,6 +17,7 @@ pub mod forward;
 pub mod loopback;
 mod pod_addresses;
 mod resolver;
+pub mod round_trip;
 pub mod service;
 pub mod table;
 #[cfg(test)]

@@ -56,6 +56,7 @@ struct Flow {
     socket: Arc<UdpSocket>,
     seen: LastSeen,
     task: AbortHandle,
+    _place: OwnedSemaphorePermit,
 }
 
 /// A port, its flows, and who serves it.
@@ -166,15 +167,9 @@ impl UdpPort {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
         socket.connect(backend).await?;
         let (socket, seen) = (Arc::new(socket), LastSeen::since(self.beginning));
-        let back = ReturnPath {
-            client,
-            listener: self.listener.clone(),
-            socket: socket.clone(),
-            seen: seen.clone(),
-            _place: place,
-        };
+        let back = ReturnPath { client, listener: self.listener.clone(), socket: socket.clone(), seen: seen.clone() };
         let task = self.tasks.spawn(back.pass());
-        Ok(Flow { backend, socket, seen, task })
+        Ok(Flow { backend, socket, seen, task, _place: place })
     }
 
     /// Ends the quarter of the flows in which nothing passed for the longest time.
@@ -205,7 +200,6 @@ struct ReturnPath {
     listener: Arc<UdpSocket>,
     socket: Arc<UdpSocket>,
     seen: LastSeen,
-    _place: OwnedSemaphorePermit,
 }
 
 impl ReturnPath {

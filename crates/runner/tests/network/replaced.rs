@@ -103,8 +103,9 @@ async fn no_request_is_lost_while_pods_are_replaced_one_by_one() {
     assert!(pods.len() >= 3 * (plan.rollouts + 1), "old and new pods answered: {pods:?}");
     if plan.is_soak {
         assert!(rate > 3600.0, "{rate} a second");
-        assert!(added.iter().all(|added| *added <= MOST_ADDED), "{added:?}");
     }
+    // What forwarding costs is said of programs as they are shipped.
+    assert!(cfg!(debug_assertions) || added.iter().all(|added| *added <= MOST_ADDED), "{added:?}");
     stage.runner.stop().await;
 }
 
@@ -148,8 +149,13 @@ async fn added_round_trip(stage: &Stage, service: SocketAddr) -> [Duration; 2] {
     let direct = SocketAddr::from((address, 8080));
     let mut added = [Duration::ZERO; 2];
     for (added, transport) in added.iter_mut().zip([Transport::Tcp, Transport::Udp]) {
-        let forwarded = median(round_trips(transport, service, 300).await.unwrap());
-        *added = forwarded.saturating_sub(median(round_trips(transport, direct, 300).await.unwrap()));
+        let (mut by_service, mut by_pod) = (Vec::new(), Vec::new());
+        // By turns, so that what else the machine does is in both.
+        for _ in 0..20 {
+            by_service.extend(round_trips(transport, service, 20).await.unwrap());
+            by_pod.extend(round_trips(transport, direct, 20).await.unwrap());
+        }
+        *added = median(by_service).saturating_sub(median(by_pod));
     }
     added
 }

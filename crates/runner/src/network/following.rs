@@ -41,8 +41,8 @@ impl KnownLists {
 }
 
 enum Seen {
-    Service(Event<Service>),
-    Slice(Event<EndpointSlice>),
+    Service(Box<Event<Service>>),
+    Slice(Box<Event<EndpointSlice>>),
 }
 
 impl Follower {
@@ -60,13 +60,13 @@ impl Follower {
         let slices: Api<EndpointSlice> = Api::all(client);
         let services = watcher(services, watcher::Config::default()).default_backoff();
         let slices = watcher(slices, watcher::Config::default()).default_backoff();
-        let services = services.map(|event| event.map(Seen::Service)).boxed();
-        let slices = slices.map(|event| event.map(Seen::Slice)).boxed();
+        let services = services.map(|event| event.map(|event| Seen::Service(Box::new(event)))).boxed();
+        let slices = slices.map(|event| event.map(|event| Seen::Slice(Box::new(event)))).boxed();
         let mut events = select(services, slices);
         while let Some(event) = events.next().await {
             match event {
-                Ok(Seen::Service(event)) => self.see_service(event),
-                Ok(Seen::Slice(event)) => self.see_slice(event),
+                Ok(Seen::Service(event)) => self.see_service(*event),
+                Ok(Seen::Slice(event)) => self.see_slice(*event),
                 Err(error) => tracing::debug!(%error, "A watch of Services or slices broke; it begins anew"),
             }
         }

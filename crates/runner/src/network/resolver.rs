@@ -261,3 +261,68 @@ async fn ask(server: SocketAddr, question: &[u8], carrier: Carrier) -> io::Resul
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::dns::message::kinds;
+    use crate::network::testing::put_service;
+    use serde_json::json;
+
+    /// A server of this machine at an address of its own, which answers every question with one address. None where this process
+    /// may not listen on the port.
+    async fn machines_server() -> Option<(Ipv4Addr, AbortOnDropHandle<()>)> {
+        let [_, _, high, low] = std::process::id().to_be_bytes();
+        let address = Ipv4Addr::new(127, 92, high, low);
+        let socket = UdpSocket::bind((address, PORT)).await.ok()?;
+        let serving = tokio::spawn(async move {
+            let mut buffer = [0; 512];
+            while let Ok((length, client)) = socket.recv_from(&mut buffer).await {
+                let query = read_query(&buffer[..length]).unwrap();
+                let content = RecordContent::A(Ipv4Addr::new(192, 0, 2, 7));
+                let answers = vec![ResolverRecord { name: query.name.clone(), seconds: 60, content }];
+                let reply = ResolverReply { code: ReplyCode::NoError, answers, ..failure() };
+                socket.send_to(&write_reply(&query, &reply, 512), client).await.unwrap();
+            }
+        });
+        Some((address, AbortOnDropHandle::new(serving)))
+    }
+
+    async fn addresses(resolver: &Resolver, name: &str) -> Vec<RecordContent> {
+        let question = write_question(9, name, kinds::A);
+        let asked = ask(SocketAddr::V4(resolver.address()), &question, Carrier::Udp);
+        let answer = tokio::time::timeout(Duration::from_secs(60), asked).await.unwrap().unwrap();
+        read_addresses(&answer, 9)
+    }
+
+    #[tokio::test]
+    async fn other_names_and_what_aliases_lead_to_are_asked_of_the_machines_servers() {
+        let mut table = ServiceTable::of_node("here");
+        put_service(&mut table, "far", &json!({"type": "ExternalName", "externalName": "far.example"}));
+        let Some((server, _serving)) = machines_server().await else {
+            assert!(!rustix::process::geteuid().is_root(), "root may listen there");
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let machine = folder.path().join("resolv.conf");
+        std::fs::write(&machine, format!("nameserver {server}\n")).unwrap();
+
+        let resolver = Resolver::listen(Arc::new(RwLock::new(table)), machine).await.unwrap();
+
+        let there = [RecordContent::A(Ipv4Addr::new(192, 0, 2, 7))];
+        assert_eq!(addresses(&resolver, "example.com").await, there);
+        assert_eq!(addresses(&resolver, "far.shop.svc.cluster.local").await, there);
+    }
+
+    #[tokio::test]
+    async fn without_a_server_that_answers_other_names_cannot_be_told() {
+        let table = Arc::new(RwLock::new(ServiceTable::default()));
+        let resolver = Resolver::listen(table, "/does/not/exist".into()).await.unwrap();
+        let question = write_question(9, "example.com", kinds::A);
+
+        let asked = ask(SocketAddr::V4(resolver.address()), &question, Carrier::Tcp);
+        let answer = tokio::time::timeout(Duration::from_secs(60), asked).await.unwrap().unwrap();
+
+        assert_eq!(answer[3] & 0xF, 2, "SERVFAIL");
+    }
+}

@@ -94,14 +94,13 @@ fn record(name: &str, content: RecordContent) -> ResolverRecord {
 fn found(table: &ServiceTable, name: &str, kind: RecordKind) -> Found {
     match asked_name(name) {
         AskedName::Elsewhere => Found::Elsewhere,
-        AskedName::Unknown => Found::Nothing,
         AskedName::Zone if name == CLUSTER_DOMAIN && is_asked(kind, kinds::SOA) => {
             Found::only(vec![record(name, RecordContent::Soa { zone: CLUSTER_DOMAIN.to_owned() })])
         }
         AskedName::Zone => Found::empty(),
         AskedName::Version => of_kind(kind, kinds::TXT, name, || vec![RecordContent::Txt(VERSION.to_owned())]),
         AskedName::Namespace { namespace } if table.has_namespace(namespace) => Found::empty(),
-        AskedName::Namespace { .. } => Found::Nothing,
+        AskedName::Unknown | AskedName::Namespace { .. } => Found::Nothing,
         AskedName::Pod { address } => of_kind(kind, kinds::A, name, || vec![RecordContent::A(address)]),
         AskedName::Address { address } => of_address(table, name, kind, address),
         AskedName::Service { namespace, service } => of_service(table, name, kind, &service_name(namespace, service)),

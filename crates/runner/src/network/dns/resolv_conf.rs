@@ -94,7 +94,9 @@ impl ResolvConf {
         if !self.options.is_empty() {
             lines.push(format!("options {}", self.options.join(" ")));
         }
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        // A last line without an end would be none to some.
+        lines.push(String::new());
+        lines.join("\n")
     }
 }
 

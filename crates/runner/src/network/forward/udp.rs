@@ -155,6 +155,7 @@ impl UdpPort {
     }
 
     async fn begin(&mut self, client: SocketAddr, backend: SocketAddrV4) -> io::Result<Flow> {
+        while self.tasks.try_join_next().is_some() {}
         if self.tasks.len() >= MOST_FLOWS {
             self.end_idlest();
         }
@@ -213,9 +214,8 @@ impl ReturnPath {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                     Err(_) => return,
                 },
-                Ok(Err(_)) => return,
                 Err(_) if self.seen.get() + IDLE > until => {}
-                Err(_) => return,
+                Ok(Err(_)) | Err(_) => return,
             }
         }
     }

@@ -127,7 +127,7 @@ fn read_address(body: &[u8]) -> Option<KernelAnswer> {
         match sort {
             // The interface's own side, which is the address itself where there is no other side.
             ATTRIBUTE_LOCAL => address = <[u8; 4]>::try_from(value).ok().map(Ipv4Addr::from),
-            ATTRIBUTE_LABEL => label = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned(),
+            ATTRIBUTE_LABEL => label.push_str(String::from_utf8_lossy(value).trim_end_matches('\0')),
             _ => {}
         }
     }

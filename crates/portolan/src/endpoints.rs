@@ -84,8 +84,20 @@ async fn answer(listener: TcpListener, routes: Router) {
     }
 }
 
+/// The variable by which a pod is told its address that is a process of this machine (`portolan_runner::network`).
+const POD_ADDRESS: &str = "PORTOLAN_POD_ADDRESS";
+
+/// All addresses of a pod are its own one: others on this machine want the same ports.
+fn as_pod(address: SocketAddr, pod: Option<IpAddr>) -> SocketAddr {
+    match pod {
+        Some(own) if address.ip().is_unspecified() => SocketAddr::new(own, address.port()),
+        Some(_) | None => address,
+    }
+}
+
 async fn bind(address: &ListenAddress, flag: &str) -> Outcome<Option<TcpListener>> {
-    let Some(address) = address.0 else { return Ok(None) };
+    let pod = std::env::var(POD_ADDRESS).ok().and_then(|text| text.parse().ok());
+    let Some(address) = address.0.map(|address| as_pod(address, pod)) else { return Ok(None) };
     let bound = match TcpListener::bind(address).await {
         // A machine without IPv6.
         Err(_) if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) => {
@@ -109,5 +121,16 @@ mod tests {
         assert_eq!(":8080".parse(), Ok(ListenAddress(Some("[::]:8080".parse().unwrap()))));
         assert_eq!("127.0.0.1:1".parse(), Ok(ListenAddress(Some("127.0.0.1:1".parse().unwrap()))));
         assert!(":x".parse::<ListenAddress>().unwrap_err().contains("127.0.0.1:8080"));
+    }
+
+    #[test]
+    fn all_addresses_of_a_pod_are_its_own() {
+        let pod = Some(IpAddr::from([127, 77, 0, 5]));
+        let listens = |text: &str, pod| as_pod(text.parse().unwrap(), pod).to_string();
+
+        assert_eq!(listens("[::]:8080", pod), "127.77.0.5:8080");
+        assert_eq!(listens("0.0.0.0:8080", pod), "127.77.0.5:8080");
+        assert_eq!(listens("127.0.0.1:8080", pod), "127.0.0.1:8080");
+        assert_eq!(listens("[::]:8080", None), "[::]:8080");
     }
 }

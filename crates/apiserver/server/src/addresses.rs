@@ -1,6 +1,8 @@
 //! Cluster addresses and node ports of Services: given out when a Service is made, free again when it goes.
 //!
-//! Addresses are of 127.78.0.0/16, where they can be listened on without a network of their own.
+//! Addresses are of 127.78.0.0/16, where they can be listened on without a network of their own. As on a cluster, the first
+//! 256 are only for Services that ask for them, and which of the others one gets is left to chance: two servers of one machine
+//! hardly ever give out the same one.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -15,6 +17,8 @@ use crate::store::Range;
 
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 const RANGE: &str = "127.78.0.0/16";
+/// What is given out unasked (`pkg/registry/core/service/ipallocator`: a sixteenth of the range, at most 256, is kept back).
+const UNASKED: std::ops::Range<u16> = 256..u16::MAX;
 
 /// What other Services hold.
 struct TakenAddresses {
@@ -57,7 +61,13 @@ fn allocate_address(service: &mut Value, old: Option<&Value>, taken: &TakenAddre
         };
         return vec![refused(&addresses, &format!("failed to allocate IP {given}: {problem}"))];
     }
-    let Some(free) = (1..=u16::MAX).map(address).find(|a| !taken.addresses.contains(a)) else {
+    let first = start(service["metadata"]["uid"].as_str().unwrap_or_default());
+    let Some(free) = (first..UNASKED.end)
+        .chain(UNASKED.start..first)
+        .chain(1..UNASKED.start)
+        .map(address)
+        .find(|address| !taken.addresses.contains(address))
+    else {
         return vec![refused(&addresses, "failed to allocate IP: range is full")];
     };
     service["spec"]["clusterIP"] = json!(free);
@@ -141,6 +151,13 @@ fn node_ports(service: &Value) -> impl Iterator<Item = i64> {
 fn address(number: u16) -> String {
     let [high, low] = number.to_be_bytes();
     Ipv4Addr::new(127, 78, high, low).to_string()
+}
+
+/// Where the search for a Service's address begins: by its uid, which is left to chance, or to the server's seed.
+fn start(uid: &str) -> u16 {
+    let hash = uid.bytes().fold(0_u64, |hash, byte| hash.wrapping_mul(1_099_511_628_211) ^ u64::from(byte));
+    let size = u64::from(UNASKED.end - UNASKED.start);
+    UNASKED.start + u16::try_from((hash ^ (hash >> 32)) % size).expect("less than the size of a range of u16")
 }
 
 fn is_ours(text: &str) -> bool {

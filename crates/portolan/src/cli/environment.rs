@@ -34,7 +34,7 @@ impl Who {
 }
 
 /// Variables that are not read by way of a flag: name, default, meaning.
-const OTHERS: [(&str, &str, &str, Who); 6] = [
+const OTHERS: [(&str, &str, &str, Who); 7] = [
     ("KUBECONFIG", "the pod's own cluster", "kubeconfig of the cluster; `--kubeconfig` wins", Who::Every),
     (
         "CLOUDFLARE_API_BASE",
@@ -56,6 +56,12 @@ const OTHERS: [(&str, &str, &str, Who); 6] = [
     ),
     ("LOG_FORMAT", "text", "`text` or `json`; `--log` wins", Who::Every),
     ("NO_COLOR", "", "any value: text logs without colours", Who::Every),
+    (
+        "PORTOLAN_POD_ADDRESS",
+        "",
+        "the pod's address, where `portolan up` runs this process as a pod: `:8080` and the like mean that one",
+        Who::Every,
+    ),
 ];
 
 /// Who looks at the variables of flags.

@@ -43,6 +43,7 @@ const TABLE: &[(&str, Where)] = &[
     ("kubectl -n cloudflare-zero-trust create secret generic rescue", Where::ByHand(RESCUE)),
     ("kubectl -n cloudflare-zero-trust annotate configmap cfzt-shop-web", Where::ByHand(RESCUE)),
     ("scripts/lay-down-former", Where::ByHand("needs a binary of a former release; a test takes over what it made")),
+    ("sudo setcap cap_net_admin", Where::ByHand("needs root; a runner without it is tested by the runner's own tests")),
     ("scripts/controlplane", Where::ByHand("`make bench` runs it")),
     ("kubectl --kubeconfig /tmp/real/kubeconfig", Where::ByHand("against what scripts/controlplane started")),
 ];

@@ -16,6 +16,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use serde::{Deserialize, Serialize};
 
+use super::low_ports;
+
 /// How the process ends that could not become its program.
 pub const NOT_STARTED: u8 = 128;
 
@@ -107,8 +109,10 @@ impl LaunchOrder {
         self.limits.join().map_err(|error| ("joining a control group".to_owned(), error))?;
         self.limits.set().map_err(|error| ("setting limits".to_owned(), error))?;
         if let Some(user) = &self.user {
+            low_ports::keep().map_err(|error| ("keeping the privilege for low ports".to_owned(), error))?;
             user.become_it().map_err(|error| (format!("becoming user {}", user.user), error))?;
         }
+        low_ports::hand_on().map_err(|error| ("giving up privileges".to_owned(), error))?;
         set_no_new_privs(true).map_err(|error| ("giving up further privileges".to_owned(), error.into()))?;
         std::env::set_current_dir(&self.folder)
             .map_err(|error| (format!("chdir to {}", self.folder.display()), error))?;

@@ -6,6 +6,7 @@ pub mod files;
 pub mod init;
 pub mod leftovers;
 pub mod logs;
+mod low_ports;
 pub mod measures;
 pub mod processes;
 pub mod run_notes;

@@ -13,6 +13,7 @@ use super::worker::{PodFact, PodWorker};
 use crate::machine::init::{LaunchLimits, LaunchOrder};
 use crate::machine::logs::OutputLog;
 use crate::machine::processes::{ContainerLaunch, ProcessEnd, ProcessHandle, StartedProcess, find_executable};
+use crate::network::ADDRESS_VARIABLE;
 use crate::pod::containers::uid;
 use crate::pod::lifecycle::{post_start, pre_stop};
 use crate::pod::paths::substituted;
@@ -97,6 +98,11 @@ pub(super) struct SideCommands {
 }
 
 impl SideCommands {
+    /// Where the pod is asked.
+    pub(super) fn address(&self) -> &str {
+        self.files.environment.get(ADDRESS_VARIABLE).map_or("127.0.0.1", String::as_str)
+    }
+
     /// Runs one; after the time it is killed, and that is an error.
     pub(super) async fn run(&self, command: &[String], within: Option<Duration>) -> Result<CommandEnd, String> {
         let launch = self.launch(command)?;
@@ -225,7 +231,7 @@ async fn carry_out(handler: &LifecycleHandler, beside: &SideCommands) -> Result<
     }
     if let Some(get) = &handler.http_get {
         let port = port_number(&get.port, &beside.container)?;
-        let host = get.host.as_deref().filter(|host| !host.is_empty()).unwrap_or("127.0.0.1");
+        let host = get.host.as_deref().filter(|host| !host.is_empty()).unwrap_or(beside.address());
         let code = http_answer(host, port, get.path.as_deref().unwrap_or("/"), &[]).await?;
         return if (200..400).contains(&code) { Ok(()) } else { Err(format!("HTTP {code}")) };
     }

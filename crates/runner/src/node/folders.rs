@@ -5,6 +5,7 @@
 //! pods/UID/volumes/NAME               files and empty folders
 //! pods/UID/files/NAME/                single files of volumes that a container has mounted, and why it ended
 //! pods/UID/containers/NAME/RUN/       output, and why it did not start
+//! pods/UID/etc/resolv.conf            how the pod finds names
 //! pods/UID/work/NAME                  where a container begins that names no other place
 //! claims/NAMESPACE/NAME               folders that stay
 //! ```
@@ -69,6 +70,10 @@ impl RunnerFolders {
     /// Where a container leaves why it ended.
     pub(super) fn message(&self, uid: &str, container: &str) -> PathBuf {
         self.pod(uid).join("files").join(container).join("message")
+    }
+
+    pub(super) fn resolv_conf(&self, uid: &str) -> PathBuf {
+        self.pod(uid).join("etc/resolv.conf")
     }
 
     /// All runs of a container.

@@ -32,6 +32,7 @@ use crate::machine::cgroups::PodCgroups;
 use crate::machine::leftovers::end_leftovers;
 use crate::machine::processes::Launcher;
 use crate::machine::run_notes::RunNotes;
+use crate::network::{Network, NetworkSettings};
 use crate::pod::backoff::BackoffLimits;
 use crate::pod::downward::NodeCapacity;
 use crate::pod::identity::{POD_USERS, RunnerUser, free_user};
@@ -57,6 +58,8 @@ pub struct RunnerSettings {
     pub limits: BackoffLimits,
     /// What all pods may have, whatever they ask for.
     pub bounds: PodBounds,
+    /// How pods reach each other.
+    pub network: NetworkSettings,
 }
 
 /// Why a runner does not start.
@@ -70,6 +73,9 @@ pub enum RunnerError {
     /// The API server.
     #[error("making the runner's node")]
     Node(#[source] Box<kube::Error>),
+    /// Its network.
+    #[error("reading the pods that have addresses")]
+    Network(#[source] Box<kube::Error>),
 }
 
 /// A runner. Dropping it leaves its processes to the next one; [`stop`](Self::stop) ends them.
@@ -78,6 +84,7 @@ pub struct PodRunner {
     following: JoinHandle<()>,
     watching: JoinHandle<()>,
     outputs: PodOutputs,
+    network: Network,
 }
 
 /// What all workers share.
@@ -90,6 +97,7 @@ struct NodeContext {
     capacity: NodeCapacity,
     recorder: EventRecorder,
     outputs: PodOutputs,
+    network: Network,
     users: Mutex<TakenUsers>,
     watched: WatchedPods,
     /// Control groups for pods, where the kernel lets the runner make some.
@@ -121,6 +129,10 @@ impl PodRunner {
         if let Some(notice) = registration::own_user().notice() {
             tracing::warn!("{notice}");
         }
+        let network = settings.network.clone();
+        let network = Network::start(client.clone(), &settings.node, settings.executable.clone(), network)
+            .await
+            .map_err(|error| RunnerError::Network(Box::new(error)))?;
         let outputs = PodOutputs::new(folders.clone());
         let context = Arc::new(NodeContext {
             recorder: EventRecorder::new(client.clone(), &settings.node),
@@ -130,6 +142,7 @@ impl PodRunner {
             watched: WatchedPods::default(),
             cgroups,
             outputs: outputs.clone(),
+            network: network.clone(),
             client,
             settings,
             folders,
@@ -139,7 +152,7 @@ impl PodRunner {
         let watching = tokio::spawn(watching::watch(watched, context.folders.clone(), bounds));
         let (stop, stopping) = watch::channel(false);
         let following = tokio::spawn(pods::follow(context, stopping));
-        Ok(Self { stop, following, watching, outputs })
+        Ok(Self { stop, following, watching, outputs, network })
     }
 
     /// What users must know of this runner who expect that of a kubelet.
@@ -152,6 +165,11 @@ impl PodRunner {
         self.outputs.clone()
     }
 
+    /// Addresses, Services and names of pods; what it can do, for people, is its report.
+    pub fn network(&self) -> Network {
+        self.network.clone()
+    }
+
     /// Ends all pods' processes; the pods stay, and run again with the next runner.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
@@ -161,6 +179,7 @@ impl PodRunner {
             tracing::warn!("Some pods did not end in time; the next runner ends what is left of them");
         }
         self.watching.abort();
+        self.network.shutdown();
     }
 }
 

@@ -39,11 +39,11 @@ async fn outcome_of(probe: &Probe, beside: &SideCommands) -> Result<(), String> 
     }
     let asked = async {
         if let Some(get) = &probe.http_get {
-            return asked_by_http(get, &beside.container).await;
+            return asked_by_http(get, beside).await;
         }
         if let Some(socket) = &probe.tcp_socket {
             let port = port_number(&socket.port, &beside.container)?;
-            let host = socket.host.as_deref().filter(|host| !host.is_empty()).unwrap_or("127.0.0.1");
+            let host = socket.host.as_deref().filter(|host| !host.is_empty()).unwrap_or(beside.address());
             return TcpStream::connect((host, port))
                 .await
                 .map(drop)
@@ -55,12 +55,12 @@ async fn outcome_of(probe: &Probe, beside: &SideCommands) -> Result<(), String> 
     tokio::time::timeout(within, asked).await.unwrap_or_else(late)
 }
 
-async fn asked_by_http(get: &HTTPGetAction, container: &Container) -> Result<(), String> {
+async fn asked_by_http(get: &HTTPGetAction, beside: &SideCommands) -> Result<(), String> {
     if get.scheme.as_deref().is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")) {
         return Err("probes by HTTPS cannot be made here: use HTTP, exec or tcpSocket".to_owned());
     }
-    let port = port_number(&get.port, container)?;
-    let host = get.host.as_deref().filter(|host| !host.is_empty()).unwrap_or("127.0.0.1");
+    let port = port_number(&get.port, &beside.container)?;
+    let host = get.host.as_deref().filter(|host| !host.is_empty()).unwrap_or(beside.address());
     let headers: Vec<(String, String)> =
         get.http_headers.iter().flatten().map(|header| (header.name.clone(), header.value.clone())).collect();
     let code = http_answer(host, port, get.path.as_deref().unwrap_or("/"), &headers).await?;

@@ -17,6 +17,7 @@ use crate::machine::beneath::{below_root, beneath};
 use crate::machine::files::{FileOwner, keep_file, make_folder, open_folder, put_files};
 use crate::machine::init::{LaunchOrder, LaunchUser};
 use crate::machine::processes::{ContainerLaunch, find_executable};
+use crate::network::{ADDRESS_VARIABLE, NODE_ADDRESS};
 use crate::pod::containers::{namespace, uid};
 use crate::pod::environment::container_command;
 use crate::pod::identity::{ProcessUser, RunnerUser, fs_group, process_user};
@@ -37,6 +38,9 @@ pub(super) struct ContainerFiles {
     /// Where it leaves why it ended.
     pub(super) message: PathBuf,
 }
+
+/// Where programs look how names are found.
+const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// Why a container was not started.
 enum NotStarted {
@@ -143,8 +147,9 @@ impl PodWorker {
         let found = references(&self.pod);
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &space);
         let secrets: Api<Secret> = Api::namespaced(client, &space);
-        let mut sources = PodSources { host_address: "127.0.0.1".to_owned(), ..PodSources::default() };
-        sources.pod_address = Some("127.0.0.1".to_owned());
+        let mut sources = PodSources { host_address: NODE_ADDRESS.to_string(), ..PodSources::default() };
+        sources.pod_address = self.pod_address();
+        sources.services = self.context.network.variables(&self.pod);
         for name in found.config_maps {
             let map = maps.get_opt(&name).await.map_err(|error| error.to_string())?;
             sources.config_maps.extend(map.map(|map| (name, map)));
@@ -274,6 +279,9 @@ impl PodWorker {
         let mut mounts = self.mounts(spec, &environment).map_err(|why| self.config_error(why))?;
         let message = self.message_file(spec).map_err(|error| self.config_error(error.to_string()))?;
         mounts.extend(MountedPath::new(message_path(spec), &message.to_string_lossy()));
+        let names = self.put_resolv_conf().map_err(|error| self.config_error(error.to_string()))?;
+        // What the pod mounts there itself is found first.
+        mounts.extend(MountedPath::new(RESOLV_CONF, &names.to_string_lossy()));
         let work = self.context.folders.work(uid(&self.pod), &spec.name);
         let owner = self.file_owner();
         let folder = make_folder(&work, owner).and_then(|()| {
@@ -283,7 +291,9 @@ impl PodWorker {
             }
         });
         let folder = folder.map_err(|error| self.config_error(format!("workingDir: {error}")))?;
-        let environment = environment.into_iter().map(|(name, value)| (name, substituted(&value, &mounts))).collect();
+        let environment = environment.into_iter().map(|(name, value)| (name, substituted(&value, &mounts)));
+        let own = self.pod_address().map(|address| (ADDRESS_VARIABLE.to_owned(), address));
+        let environment = environment.chain(own).collect();
         let user = (self.context.user == RunnerUser::Root).then_some(LaunchUser {
             user: user.user,
             group: user.group,
@@ -306,6 +316,16 @@ impl PodWorker {
             Some((mount, rest)) => beneath(Path::new(&mount.outside), rest, owner),
             None => beneath(work, wanted.strip_prefix("/").unwrap_or(&wanted), owner),
         }
+    }
+
+    /// The file that tells the pod's programs how names are found.
+    fn put_resolv_conf(&self) -> io::Result<PathBuf> {
+        let path = self.context.folders.resolv_conf(uid(&self.pod));
+        if let Some(folder) = path.parent() {
+            make_folder(folder, None)?;
+        }
+        std::fs::write(&path, self.context.network.resolv_conf(&self.pod))?;
+        Ok(path)
     }
 
     fn mounts(&self, spec: &Container, environment: &BTreeMap<String, String>) -> Result<Vec<MountedPath>, String> {

@@ -16,6 +16,7 @@ use super::commands::SideProcesses;
 use super::events::EventSort;
 use super::starting::ContainerFiles;
 use crate::machine::processes::{ProcessEnd, ProcessHandle};
+use crate::network::{Carried, NODE_ADDRESS, PodAddress};
 use crate::pod::containers::{containers, full_name, name, namespace, uid};
 use crate::pod::lifecycle::{PodDecision, PodStep, decide, hook, pre_stop};
 use crate::pod::probes::{ProbeKind, ProbeOutcome};
@@ -100,6 +101,7 @@ pub(super) struct PodWorker {
     pub(super) user: Option<u32>,
     /// Runs that had more memory than they may.
     pub(super) out_of_memory: HashSet<String>,
+    pub(super) address: Option<PodAddress>,
     is_stopping: bool,
 }
 
@@ -108,6 +110,7 @@ impl PodWorker {
         let (teller, facts) = unbounded_channel();
         let record = resumed_record(&pod, context.now());
         let user = context.take_user();
+        let address = context.network.take_address(&pod);
         Self {
             context,
             pod,
@@ -123,6 +126,7 @@ impl PodWorker {
             tokens_due: None,
             user,
             out_of_memory: HashSet::new(),
+            address,
             is_stopping: false,
         }
     }
@@ -221,6 +225,7 @@ impl PodWorker {
     async fn finish(&mut self) {
         self.end_hidden().await;
         self.record.is_over = true;
+        self.context.network.give_back_address(&self.pod);
         if !self.is_stopping
             && let Err(error) = self.context.folders.remove_contents(uid(&self.pod))
         {
@@ -229,6 +234,7 @@ impl PodWorker {
     }
 
     fn put_away(&self) {
+        self.context.network.give_back_address(&self.pod);
         self.context.outputs.forget(uid(&self.pod));
         if let Err(error) = self.context.folders.remove_pod(uid(&self.pod)) {
             tracing::warn!(pod = name(&self.pod), %error, "Could not remove the files of a pod; remove them by hand");
@@ -255,9 +261,12 @@ impl PodWorker {
     /// Writes the status where it differs from what the pod has.
     async fn report(&mut self) {
         let facts = StatusFacts {
-            host_address: "127.0.0.1".to_owned(),
-            // Pods share this machine's loopback address.
-            pod_address: (self.record.volumes == VolumesState::Ready).then(|| "127.0.0.1".to_owned()),
+            host_address: NODE_ADDRESS.to_string(),
+            pod_address: self.pod_address().filter(|_| self.record.volumes == VolumesState::Ready),
+            address_trouble: self
+                .address
+                .filter(|address| address.carried == Carried::No)
+                .map(|_| self.context.network.why_not_carried()),
             now: self.context.now(),
             limits: self.context.settings.limits,
         };
@@ -273,6 +282,10 @@ impl PodWorker {
             // Somebody else wrote meanwhile: the next version comes by the watch, and is reported on.
             Err(error) => tracing::debug!(pod = name(&self.pod), %error, "Could not report a pod's status"),
         }
+    }
+
+    pub(super) fn pod_address(&self) -> Option<String> {
+        self.address.map(|address| address.address.to_string())
     }
 
     pub(super) fn container(&self, container: &str) -> Option<Container> {
@@ -300,6 +313,9 @@ impl PodWorker {
     }
 
     async fn begin_stop(&mut self, container: &str, cause: StopCause, grace: i64) {
+        if let (StopCause::PodEnds, Some(address)) = (cause, self.address) {
+            self.context.network.leaves(address.address);
+        }
         let message = match cause {
             StopCause::PodEnds => format!("Stopping container {container}"),
             StopCause::Liveness => format!("Container {container} failed liveness probe, will be restarted"),

@@ -22,6 +22,8 @@ pub struct StatusFacts {
     pub host_address: String,
     /// The pod's address, where it has one.
     pub pod_address: Option<String>,
+    /// What a person could do so that programs find that address, where something must be done.
+    pub address_trouble: Option<String>,
     /// When this is.
     pub now: Timestamp,
     /// How restarts are spaced.
@@ -72,7 +74,7 @@ pub fn pod_status(pod: &Pod, record: &PodRecord, facts: &StatusFacts) -> PodStat
         containers(pod).into_iter().map(|container| ContainerView::of(pod, container, record, facts)).collect();
     let phase = final_phase(&before, record).unwrap_or_else(|| phase::phase(&views, record));
     let (reason, message) = why(&before, record, phase);
-    let conditions = conditions::conditions(pod, &before, record, &views, phase, facts.now);
+    let conditions = conditions::conditions(pod, &before, record, &views, phase, facts);
     let (main, initial): (Vec<_>, Vec<_>) = views.into_iter().partition(|one| one.role == ContainerRole::Main);
     let initial: Vec<ContainerStatus> = initial.into_iter().map(|view| view.status).collect();
     let address = facts.pod_address.clone();

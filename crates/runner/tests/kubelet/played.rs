@@ -13,6 +13,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use portolan_apiserver::{ApiServer, Config, Workloads};
 use portolan_runner::machine::leftovers::process_count;
+use portolan_runner::network::NetworkSettings;
 use portolan_runner::node::{PodOutputs, PodRunner, RunOutput, RunnerSettings, WhichRun};
 use portolan_runner::pod::backoff::BackoffLimits;
 use portolan_runner::pod::limits::PodBounds;
@@ -84,6 +85,7 @@ fn settings(home: &TempDir, bounds: PodBounds) -> RunnerSettings {
         executable: place(env!("CARGO_BIN_EXE_portolan-pod")),
         limits,
         bounds,
+        network: NetworkSettings::default(),
     }
 }
 

@@ -55,6 +55,41 @@ async fn a_pod_of_this_machine_becomes_an_endpoint_of_its_service() {
 }
 
 #[tokio::test]
+async fn services_that_ask_for_no_address_leave_the_first_ones_alone_and_get_scattered_ones() {
+    let server = server().await;
+    let service = server.service();
+    let mut given = std::collections::BTreeSet::new();
+    for number in 0..8 {
+        let web = json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": {"name": format!("web-{number}")},
+            "spec": {"ports": [{"port": 80}]},
+        });
+        let made = post(&service, &format!("{CORE}/services"), &web).await.ok();
+        let address: std::net::Ipv4Addr = made["spec"]["clusterIP"].as_str().unwrap().parse().unwrap();
+        given.insert(address.octets());
+    }
+
+    assert_eq!(given.len(), 8, "each has its own: {given:?}");
+    assert!(given.iter().all(|[a, b, third, _]| (*a, *b) == (127, 78) && *third > 0), "{given:?}");
+    let thirds: std::collections::BTreeSet<u8> = given.iter().map(|octets| octets[2]).collect();
+    assert!(thirds.len() > 1, "they do not stand in one row: {given:?}");
+}
+
+#[tokio::test]
+async fn a_service_may_ask_for_one_of_the_first_addresses() {
+    let server = server().await;
+    let service = server.service();
+    let dns = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "dns"},
+        "spec": {"clusterIP": "127.78.0.10", "ports": [{"port": 53}]},
+    });
+
+    let made = post(&service, &format!("{CORE}/services"), &dns).await.ok();
+
+    assert_eq!(made["spec"]["clusterIPs"], json!(["127.78.0.10"]));
+}
+
+#[tokio::test]
 async fn a_new_namespace_has_its_account_and_the_servers_certificate() {
     let server = server().await;
     let service = server.service();

@@ -5,10 +5,13 @@ use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
 
 use super::super::containers::ContainerRole;
 use super::super::record::{PodRecord, VolumesState};
-use super::{ContainerView, PodPhase, whole_seconds};
+use super::{ContainerView, PodPhase, StatusFacts, whole_seconds};
 
 /// Those that a kubelet owns, in the order in which it writes them.
 const OWN: [&str; 5] = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
+
+/// Whether the loopback interface carries the pod's address. It is there only where it does not.
+const ADDRESS_CARRIED: &str = "portolan.dev/AddressCarried";
 
 /// What a condition says.
 struct Statement {
@@ -34,10 +37,11 @@ pub(super) fn conditions(
     record: &PodRecord,
     views: &[ContainerView<'_>],
     phase: PodPhase,
-    now: Timestamp,
+    facts: &StatusFacts,
 ) -> Vec<PodCondition> {
     let stood: &[PodCondition] = before.conditions.as_deref().unwrap_or_default();
-    let mut all: Vec<PodCondition> = stood.iter().filter(|one| !OWN.contains(&one.type_.as_str())).cloned().collect();
+    let is_own = |one: &&PodCondition| OWN.contains(&one.type_.as_str()) || one.type_ == ADDRESS_CARRIED;
+    let mut all: Vec<PodCondition> = stood.iter().filter(|one| !is_own(one)).cloned().collect();
     let containers_ready = containers_ready(views, phase);
     let ready = if containers_ready.holds { gates(pod, stood) } else { copied(&containers_ready) };
     let can_start = if record.volumes == VolumesState::Ready && !record.is_over {
@@ -47,7 +51,9 @@ pub(super) fn conditions(
     };
     let statements = [can_start, initialized(views, phase), ready, containers_ready, Statement::holds()];
     let generation = pod.metadata.generation;
-    all.extend(OWN.iter().zip(statements).map(|(name, said)| condition(name, said, stood, generation, now)));
+    all.extend(OWN.iter().zip(statements).map(|(name, said)| condition(name, said, stood, generation, facts.now)));
+    let trouble = facts.address_trouble.clone().map(|trouble| Statement::fails("NotAllowed", Some(trouble)));
+    all.extend(trouble.map(|said| condition(ADDRESS_CARRIED, said, stood, generation, facts.now)));
     all
 }
 

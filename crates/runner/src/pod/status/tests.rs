@@ -6,7 +6,13 @@ use crate::pod::testing::{at, pod};
 
 fn facts(second: i64) -> StatusFacts {
     let limits = BackoffLimits::default();
-    StatusFacts { host_address: "127.0.0.1".into(), pod_address: Some("127.77.0.2".into()), now: at(second), limits }
+    StatusFacts {
+        host_address: "127.0.0.1".into(),
+        pod_address: Some("127.77.0.2".into()),
+        address_trouble: None,
+        now: at(second),
+        limits,
+    }
 }
 
 fn seen() -> PodRecord {
@@ -317,4 +323,23 @@ fn spans_are_written_as_go_writes_them() {
     let of = |seconds| go_duration(jiff::SignedDuration::from_secs(seconds));
 
     assert_eq!([10, 20, 40, 80, 160, 300].map(of), ["10s", "20s", "40s", "1m20s", "2m40s", "5m0s"]);
+}
+
+#[test]
+fn an_address_that_is_not_carried_is_told_with_what_helps_and_only_as_long_as_that_is_so() {
+    let mut record = seen();
+    runs(&mut record, "a");
+    let mut pod = pod(json!({"containers": [{"name": "a", "image": "busybox"}]}));
+    let trouble = StatusFacts { address_trouble: Some("run `sudo this`".into()), ..facts(2) };
+    let told = |pod: &Pod, facts: &StatusFacts| {
+        let conditions = pod_status(pod, &record, facts).conditions.unwrap();
+        conditions
+            .into_iter()
+            .find(|one| one.type_ == "portolan.dev/AddressCarried")
+            .map(|one| (one.status, one.message))
+    };
+
+    assert_eq!(told(&pod, &trouble), Some(("False".to_owned(), Some("run `sudo this`".to_owned()))));
+    pod.status = Some(pod_status(&pod, &record, &trouble));
+    assert_eq!(told(&pod, &facts(3)), None);
 }

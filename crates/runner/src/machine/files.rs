@@ -62,6 +62,13 @@ pub fn make_folder(folder: &Path, owner: Option<FileOwner>) -> io::Result<()> {
     give(folder, owner)
 }
 
+/// Makes a claim's folder for the user whose it is: nobody else can look into it, wherever it is.
+pub fn make_claim_folder(folder: &Path, owner: Option<FileOwner>) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o770))?;
+    give(folder, owner)
+}
+
 fn give(path: &Path, owner: Option<FileOwner>) -> io::Result<()> {
     owner.map_or(Ok(()), |owner| chown(path, Some(owner.user), Some(owner.group)))
 }

@@ -4,6 +4,7 @@
 //! watch ─► bound to us? ─► a worker for each pod: decide ─► steps ─► facts ─► decide … ─► status where it differs
 //! ```
 
+mod claims;
 mod commands;
 mod events;
 mod folders;
@@ -12,10 +13,13 @@ mod output;
 mod pods;
 mod probing;
 mod registration;
+mod simulating;
 mod starting;
+mod usage;
+mod users;
 mod worker;
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -27,13 +31,17 @@ use tokio::task::JoinHandle;
 
 use crate::machine::leftovers::end_leftovers;
 use crate::machine::processes::Launcher;
+use crate::machine::reach::reachable_executable;
 use crate::machine::run_notes::RunNotes;
 use crate::pod::backoff::BackoffLimits;
 use crate::pod::downward::NodeCapacity;
-use crate::pod::identity::{RunnerUser, free_user};
+use crate::pod::identity::RunnerUser;
 use events::EventRecorder;
 use folders::RunnerFolders;
 pub use output::{PodOutputs, RunOutput, WhichRun};
+pub use registration::own_uid;
+pub use usage::{PodUsage, UsageMeter};
+use users::PodUsers;
 
 /// How long pods may take to end when the runner stops; then they are killed.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
@@ -49,6 +57,18 @@ pub struct RunnerSettings {
     pub executable: PathBuf,
     /// How restarts are spaced.
     pub limits: BackoffLimits,
+    /// What becomes of containers whose image no program stands for.
+    pub without_program: WithoutProgram,
+}
+
+/// What becomes of containers whose image no program of this machine stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WithoutProgram {
+    /// They wait, and say so.
+    #[default]
+    Waits,
+    /// They count as running and ready, and say so.
+    Simulated,
 }
 
 /// Why a runner does not start.
@@ -69,6 +89,7 @@ pub struct PodRunner {
     stop: watch::Sender<bool>,
     following: JoinHandle<()>,
     outputs: PodOutputs,
+    meter: UsageMeter,
 }
 
 /// What all workers share.
@@ -81,19 +102,14 @@ struct NodeContext {
     capacity: NodeCapacity,
     recorder: EventRecorder,
     outputs: PodOutputs,
-    users: Mutex<TakenUsers>,
-}
-
-/// The uids that pods have.
-#[derive(Default)]
-struct TakenUsers {
-    taken: BTreeSet<u32>,
-    last: Option<u32>,
+    users: PodUsers,
+    /// Namespace and name of each pod that has a worker, by its uid.
+    names: Mutex<HashMap<String, (String, String)>>,
 }
 
 impl PodRunner {
     /// Ends what an earlier runner left, makes the node, and runs pods from now on.
-    pub async fn start(client: kube::Client, settings: RunnerSettings) -> Result<Self, RunnerError> {
+    pub async fn start(client: kube::Client, mut settings: RunnerSettings) -> Result<Self, RunnerError> {
         let folders = RunnerFolders::below(&settings.folder).map_err(RunnerError::Folder)?;
         let notes = RunNotes::in_folder(&folders.notes()).map_err(RunnerError::Folder)?;
         let left = notes.clone();
@@ -102,6 +118,8 @@ impl PodRunner {
         if ended > 0 {
             tracing::info!(ended, "Ended processes of pods that an earlier runner left");
         }
+        settings.executable =
+            reachable_executable(&settings.executable, &folders.programs()).map_err(RunnerError::Folder)?;
         let capacity = registration::capacity();
         registration::register(&client, &settings.node, &capacity)
             .await
@@ -111,7 +129,8 @@ impl PodRunner {
             recorder: EventRecorder::new(client.clone(), &settings.node),
             launcher: Launcher::new(settings.executable.clone(), notes),
             user: registration::own_user(),
-            users: Mutex::default(),
+            users: PodUsers::remembered(folders.clone()).map_err(RunnerError::Folder)?,
+            names: Mutex::default(),
             outputs: outputs.clone(),
             client,
             settings,
@@ -119,13 +138,19 @@ impl PodRunner {
             capacity,
         });
         let (stop, stopping) = watch::channel(false);
+        let meter = UsageMeter::of(context.clone());
         let following = tokio::spawn(pods::follow(context, stopping));
-        Ok(Self { stop, following, outputs })
+        Ok(Self { stop, following, outputs, meter })
     }
 
     /// What containers write, for `kubectl logs`.
     pub fn outputs(&self) -> PodOutputs {
         self.outputs.clone()
+    }
+
+    /// What pods use, for who asks.
+    pub fn meter(&self) -> UsageMeter {
+        self.meter.clone()
     }
 
     /// Ends all pods' processes; the pods stay, and run again with the next runner.
@@ -144,16 +169,13 @@ impl NodeContext {
         Timestamp::now()
     }
 
-    /// Sets a uid aside for a pod.
-    fn take_user(&self) -> Option<u32> {
-        let mut users = self.users.lock().expect("nobody panics with it");
-        let user = free_user(&users.taken, users.last)?;
-        users.taken.insert(user);
-        users.last = Some(user);
-        Some(user)
-    }
-
-    fn give_back_user(&self, user: u32) {
-        self.users.lock().expect("nobody panics with it").taken.remove(&user);
+    /// Nothing of the pod is left: its files go, and its uid is free.
+    fn put_away(&self, pod: &str) {
+        self.outputs.forget(pod);
+        self.users.give_back(pod);
+        self.names.lock().expect("nobody panics with it").remove(pod);
+        if let Err(error) = self.folders.remove_pod(pod) {
+            tracing::warn!(pod, %error, "Could not remove the files of a pod; remove them by hand");
+        }
     }
 }

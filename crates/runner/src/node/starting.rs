@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::authentication::v1::BoundObjectReference;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::{ConfigMap, Container, Secret, ServiceAccount, Volume};
+use k8s_openapi::api::core::v1::{ConfigMap, Container, PersistentVolumeClaim, Secret, ServiceAccount, Volume};
 use kube::api::{Api, PostParams};
 
 use super::events::EventSort;
 use super::worker::{PodFact, PodWorker};
-use crate::machine::files::{FileOwner, make_folder, put_files};
+use crate::machine::files::{FileOwner, make_claim_folder, make_folder, put_files};
 use crate::machine::init::{LaunchLimits, LaunchOrder, LaunchUser};
-use crate::machine::processes::{ContainerLaunch, find_executable};
+use crate::machine::processes::ContainerLaunch;
+use crate::machine::programs::program_file;
+use crate::pod::claims::is_bound;
 use crate::pod::containers::{namespace, uid};
 use crate::pod::environment::container_command;
 use crate::pod::identity::{ProcessUser, RunnerUser, process_user};
@@ -55,10 +57,27 @@ impl PodWorker {
                 let wait =
                     SignedDuration::from_millis(500 << self.mount_failures.min(8)).min(SignedDuration::from_secs(122));
                 self.mount_failures += 1;
+                let is_told = self.mount_failures > 1 || !self.waits_for_claims();
                 let again = self.context.now().saturating_add(wait).expect("a span of seconds");
                 self.record.volumes = VolumesState::Failed { again };
-                self.tell(EventSort::Warning, "FailedMount", why, None).await;
+                // A claim that came with the pod is bound in a moment.
+                if is_told {
+                    self.tell(EventSort::Warning, "FailedMount", why, None).await;
+                }
             }
+        }
+    }
+
+    fn waits_for_claims(&self) -> bool {
+        self.sources.claims.values().any(|claim| !is_bound(claim))
+    }
+
+    /// A claim has changed: who waits for it tries again.
+    pub(super) fn claim_changed(&mut self, name: &str) {
+        if let VolumesState::Failed { again } = &mut self.record.volumes
+            && references(&self.pod).claims.contains(name)
+        {
+            *again = self.context.now();
         }
     }
 
@@ -111,7 +130,7 @@ impl PodWorker {
             VolumeContent::Empty => make_folder(&folder, owner),
             VolumeContent::Claim { name } => {
                 let claim = self.context.folders.claim(namespace(&self.pod), &name);
-                make_folder(&claim, owner).and_then(|()| link(&claim, &folder))
+                make_claim_folder(&claim, owner).and_then(|()| link(&claim, &folder))
             }
         };
         put.map_err(|error| error.to_string())
@@ -134,7 +153,8 @@ impl PodWorker {
         let (client, space) = (self.context.client.clone(), namespace(&self.pod).to_owned());
         let found = references(&self.pod);
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &space);
-        let secrets: Api<Secret> = Api::namespaced(client, &space);
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), &space);
+        let claims: Api<PersistentVolumeClaim> = Api::namespaced(client, &space);
         let mut sources = PodSources { host_address: "127.0.0.1".to_owned(), ..PodSources::default() };
         sources.pod_address = Some("127.0.0.1".to_owned());
         for name in found.config_maps {
@@ -144,6 +164,10 @@ impl PodWorker {
         for name in found.secrets {
             let secret = secrets.get_opt(&name).await.map_err(|error| error.to_string())?;
             sources.secrets.extend(secret.map(|secret| (name, secret)));
+        }
+        for name in found.claims {
+            let claim = claims.get_opt(&name).await.map_err(|error| error.to_string())?;
+            sources.claims.extend(claim.map(|claim| (name, claim)));
         }
         self.tokens(found.tokens, &mut sources).await?;
         Ok(sources)
@@ -185,6 +209,9 @@ impl PodWorker {
         let Some(spec) = self.container(container) else { return };
         let (now, limits) = (self.context.now(), self.context.settings.limits);
         self.record.container_mut(container).starts(now, limits);
+        if self.simulate(&spec).await {
+            return;
+        }
         match self.try_start(&spec).await {
             Ok(id) => {
                 let has_hook = hook(post_start(&spec));
@@ -227,7 +254,7 @@ impl PodWorker {
         self.tell(EventSort::Normal, "Pulled", message, Some(&spec.name)).await;
         let executable = match invocation.executable {
             Executable::Own => self.context.settings.executable.clone(),
-            Executable::Named(name) => find_executable(&name)
+            Executable::Named(name) => program_file(&name)
                 .ok_or_else(|| NotStarted::Ended(format!("{name} is not installed on this machine: install it")))?,
         };
         let launch = self.launch(spec, executable, invocation.arguments, &files)?;

@@ -13,7 +13,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use portolan_apiserver::{ApiServer, Config, Workloads};
 use portolan_runner::machine::leftovers::process_count;
-use portolan_runner::node::{PodOutputs, PodRunner, RunOutput, RunnerSettings, WhichRun};
+use portolan_runner::node::{PodOutputs, PodRunner, RunOutput, RunnerSettings, WhichRun, WithoutProgram};
 use portolan_runner::pod::backoff::BackoffLimits;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -75,6 +75,7 @@ fn settings(home: &TempDir) -> RunnerSettings {
         folder: home.path().join("runner"),
         executable: env!("CARGO_BIN_EXE_portolan-pod").into(),
         limits,
+        without_program: WithoutProgram::default(),
     }
 }
 
@@ -335,6 +336,7 @@ async fn pods_run_again_with_the_next_runner_and_their_claims_are_kept() {
     let row = Row { spec: json!({"containers": [container], "volumes": [claim]}), ..bare_row() };
     let stage = Stage::of(row).await;
     let scene = &stage.scene;
+    scene.put(&json!({"kind": "PersistentVolumeClaim", "name": "kept"})).await;
     scene.create().await;
     scene.until(|pod| pod["status"]["containerStatuses"][0]["ready"] == true).await.unwrap();
     let kept = scene.home.path().join("runner/claims/default/kept/f");
@@ -366,6 +368,7 @@ async fn a_settled_pod_costs_no_writes_however_often_it_is_probed() {
     let claim = json!({"name": "v", "persistentVolumeClaim": {"claimName": "probes"}});
     let stage = Stage::of(Row { spec: json!({"containers": [container], "volumes": [claim]}), ..bare_row() }).await;
     let scene = &stage.scene;
+    scene.put(&json!({"kind": "PersistentVolumeClaim", "name": "probes"})).await;
     scene.create().await;
     let probes = scene.home.path().join("runner/claims/default/probes/f");
     let probed = |times: usize| std::fs::read_to_string(&probes).is_ok_and(|text| text.lines().count() >= times);

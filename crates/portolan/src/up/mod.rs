@@ -2,6 +2,7 @@
 
 mod balancers;
 mod files;
+mod pods;
 mod published;
 mod summary;
 
@@ -28,14 +29,18 @@ use crate::health_view::{self, Health, HealthView};
 use crate::jobs;
 use crate::kinds::Kinds;
 use crate::manifest::Manifest;
+use crate::pods_page;
 use crate::operator::{self, Operator};
 use crate::progress::Progress;
 use crate::server::{Server, chain};
 use crate::simulation::{EdgePlace, Seeder, SeedingTransport, Simulation};
 use crate::urls::Urls;
+use crate::workloads;
 use crate::zerotrust::{self, Facts};
 
 pub(crate) use files::Files;
+pub(crate) use pods::PodMode;
+use pods::Pods;
 pub(crate) use summary::{Summary, next_steps, unready};
 
 /// How often it is looked whether everything is done.
@@ -53,6 +58,7 @@ pub(crate) struct Settings {
     pub(crate) seed: Option<Value>,
     pub(crate) edge: EdgePlace,
     pub(crate) edge_origins: Vec<OriginAddress>,
+    pub(crate) pods: PodMode,
 }
 
 /// Everything that runs. Dropping it stops it at once; [`stop`](Self::stop) lets work end first.
@@ -64,6 +70,7 @@ pub(crate) struct Up {
     operator: Operator,
     seeder: Option<Arc<Seeder>>,
     simulation: Option<Simulation>,
+    pods: Option<Pods>,
     serving: RunningServer,
     _endpoints: JoinSet<()>,
 }
@@ -108,11 +115,16 @@ impl Up {
             cloudflare: cloudflare.clone(),
             edge: simulation.as_ref().and_then(Simulation::edge_url),
             metrics: endpoints.metrics_url(),
+            pods: (settings.pods != PodMode::Off).then(|| endpoints.url_beside_metrics(pods_page::PATH)).flatten(),
         };
         let options = cluster.options(cloudflare, provisions).await?;
-        let operator = Operator::start_with(cluster.client, options, transport(seeder.clone())?);
-        let endpoints = endpoints.serve(&operator);
+        let transport = transport(seeder.clone())?;
         urls.write(&settings.data_dir)?;
+        // Last of what can fail: nothing that runs is left behind then.
+        let pods = Pods::start(settings.pods, &settings.data_dir, &cluster.api, cluster.client.clone()).await?;
+        let operator = Operator::start_with(cluster.client, options, transport);
+        let beside_metrics = pods.as_ref().map(Pods::routes).unwrap_or_default();
+        let endpoints = endpoints.serve_with(&operator, beside_metrics);
         let up = Self {
             data_dir: settings.data_dir,
             zerotrust_namespace: settings.zerotrust_namespace,
@@ -121,6 +133,7 @@ impl Up {
             operator,
             seeder,
             simulation,
+            pods,
             serving: cluster.serving,
             _endpoints: endpoints,
         };
@@ -160,6 +173,9 @@ impl Up {
                 group => health_view::all(&self.local, &kinds, group, |_| true).await?,
             });
         }
+        if self.pods.is_some() {
+            objects.extend(workloads::seen(&self.local).await?);
+        }
         Ok(objects)
     }
 
@@ -173,6 +189,11 @@ impl Up {
     /// The simulator, where there is one.
     pub(crate) fn simulation(&self) -> Option<&Simulation> {
         self.simulation.as_ref()
+    }
+
+    /// What does not work for pods, each with the command that helps.
+    pub(crate) fn shortcomings(&self) -> Vec<String> {
+        self.pods.iter().flat_map(|pods| pods.facts().shortcomings()).collect()
     }
 
     /// Where everything can be reached.
@@ -197,7 +218,13 @@ impl Up {
 
     /// Lets work end, keeps the simulator's state, and stops.
     pub(crate) async fn stop(self) -> Outcome {
-        self.operator.stop().await;
+        // Pods may use the API until they have ended.
+        let pods = async {
+            if let Some(pods) = self.pods {
+                pods.stop().await;
+            }
+        };
+        tokio::join!(pods, self.operator.stop());
         let kept = match self.simulation {
             Some(simulation) => {
                 let kept = simulation.keep(&self.data_dir);

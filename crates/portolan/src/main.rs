@@ -62,7 +62,8 @@ fn main() -> ExitCode {
 
 /// The hidden commands by which the runner's processes become what pods want.
 fn pods_command() -> Option<ExitCode> {
-    let arguments: Option<Vec<String>> = std::env::args_os().skip(1).map(|argument| argument.into_string().ok()).collect();
+    let arguments: Option<Vec<String>> =
+        std::env::args_os().skip(1).map(|argument| argument.into_string().ok()).collect();
     match arguments?.split_first() {
         Some((command, [order])) if command == INIT_COMMAND => Some(init::become_program(order)),
         Some((command, rest)) if command == ECHO_COMMAND => Some(echo::serve(rest)),

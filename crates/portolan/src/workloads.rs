@@ -132,9 +132,8 @@ fn stateful_set(object: &Value) -> WorkloadProgress {
 
 fn job(object: &Value) -> WorkloadProgress {
     let conditions = object["status"]["conditions"].as_array();
-    let holds = |wanted: &str| {
-        conditions.into_iter().flatten().find(|one| one["type"] == wanted && one["status"] == "True")
-    };
+    let holds =
+        |wanted: &str| conditions.into_iter().flatten().find(|one| one["type"] == wanted && one["status"] == "True");
     if holds("Complete").is_some() || object["spec"]["suspend"] == true {
         return WorkloadProgress::Done;
     }
@@ -217,8 +216,7 @@ mod tests {
 
     #[test]
     fn a_rollout_is_done_when_all_pods_are_of_the_new_sort_and_available() {
-        let done =
-            json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2});
+        let done = json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2});
         assert_eq!(deployment(&web(&done)), WorkloadProgress::Done);
         for (field, value) in
             [("observedGeneration", 1), ("replicas", 3), ("updatedReplicas", 1), ("availableReplicas", 1)]

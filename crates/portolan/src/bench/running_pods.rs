@@ -39,7 +39,10 @@ pub(crate) async fn run(few: usize, many: usize) -> anyhow::Result<Value> {
         let took = up.scale(count).await?;
         tokio::time::sleep(REST).await;
         let (resident, own) = up.memory()?;
-        eprintln!("{count} pods are ready after {} ms; up takes {resident:.1} MiB, {own:.1} of them its own", took.as_millis());
+        eprintln!(
+            "{count} pods are ready after {} ms; up takes {resident:.1} MiB, {own:.1} of them its own",
+            took.as_millis()
+        );
         figures[format!("all_{count}_ready_ms")] = json!(took.as_millis());
         figures[format!("resident_{count}_mib")] = json!(rounded(resident));
         figures[format!("own_{count}_mib")] = json!(rounded(own));
@@ -68,7 +71,16 @@ impl BenchUp {
         std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o711)).context("opening it")?;
         let data = home.path().join("data");
         let mut process = Command::new(std::env::current_exe().context("finding this program")?)
-            .args(["up", "--listen", "127.0.0.1:0", "--sim-listen", "127.0.0.1:0", "--edge", "127.0.0.1:0", "--data-dir"])
+            .args([
+                "up",
+                "--listen",
+                "127.0.0.1:0",
+                "--sim-listen",
+                "127.0.0.1:0",
+                "--edge",
+                "127.0.0.1:0",
+                "--data-dir",
+            ])
             .arg(&data)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -9,7 +9,9 @@ use crate::server::ConnectArgs;
 
 /// Arguments of `portolan logs`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  portolan logs web-0\n  portolan logs web-0 -c proxy -f\n  portolan logs web-0 --previous --tail 20")]
+#[command(
+    after_help = "Examples:\n  portolan logs web-0\n  portolan logs web-0 -c proxy -f\n  portolan logs web-0 --previous --tail 20"
+)]
 pub(crate) struct Args {
     /// Name of the pod, or pod/NAME
     #[arg(value_name = "POD")]
@@ -65,11 +67,12 @@ pub(crate) async fn run(args: Args) -> Outcome {
 
 fn path(args: &Args, namespace: &str) -> String {
     let pod = args.pod.strip_prefix("pod/").or_else(|| args.pod.strip_prefix("pods/")).unwrap_or(&args.pod);
-    let mut query: Vec<String> = [("follow", args.follow), ("previous", args.previous), ("timestamps", args.timestamps)]
-        .into_iter()
-        .filter(|(_, wanted)| *wanted)
-        .map(|(name, _)| format!("{name}=true"))
-        .collect();
+    let mut query: Vec<String> =
+        [("follow", args.follow), ("previous", args.previous), ("timestamps", args.timestamps)]
+            .into_iter()
+            .filter(|(_, wanted)| *wanted)
+            .map(|(name, _)| format!("{name}=true"))
+            .collect();
     query.extend(args.container.as_deref().map(|name| format!("container={}", segment(name))));
     query.extend(args.tail.map(|lines| format!("tailLines={lines}")));
     format!("/api/v1/namespaces/{}/pods/{}/log?{}", segment(namespace), segment(pod), query.join("&"))

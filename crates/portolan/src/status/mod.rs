@@ -11,8 +11,8 @@ use crate::failure::Outcome;
 use crate::health_view::{self, GROUP};
 use crate::jobs::is_installed;
 use crate::kinds::Kinds;
-use crate::server::Server;
 use crate::pods_page::PodsPage;
+use crate::server::Server;
 use crate::workloads;
 use crate::zerotrust::{self, Facts};
 

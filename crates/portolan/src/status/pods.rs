@@ -97,7 +97,8 @@ mod tests {
             processes: 1,
         };
 
-        let branch = PodsBranch::of(&[seen("apps", ""), seen("other", "Simulated")], &PodsPage { runner, pods: vec![used] });
+        let branch =
+            PodsBranch::of(&[seen("apps", ""), seen("other", "Simulated")], &PodsPage { runner, pods: vec![used] });
 
         assert_eq!((branch.total, branch.ready, branch.memory_bytes), (2, 2, 3 << 20));
         assert_eq!(branch.pods[0].used().as_deref(), Some("3.0 MiB, 0.2 s CPU"));

@@ -9,7 +9,7 @@ mod summary;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use portolan_apiserver::{ApiServer, Config, RunningServer, Workloads};
 use portolan_cloudflare_api::{HttpTransport, Transport};
@@ -29,8 +29,8 @@ use crate::health_view::{self, Health, HealthView};
 use crate::jobs;
 use crate::kinds::Kinds;
 use crate::manifest::Manifest;
-use crate::pods_page;
 use crate::operator::{self, Operator};
+use crate::pods_page;
 use crate::progress::Progress;
 use crate::server::{Server, chain};
 use crate::simulation::{EdgePlace, Seeder, SeedingTransport, Simulation};
@@ -43,8 +43,9 @@ pub(crate) use pods::PodMode;
 use pods::Pods;
 pub(crate) use summary::{Summary, next_steps, unready};
 
-/// How often it is looked whether everything is done.
+/// How often it is looked whether everything is done: at first, and at the longest where that takes its time.
 const LOOK: Duration = Duration::from_millis(50);
+const LOOK_AT_MOST: Duration = Duration::from_millis(500);
 
 /// How it is set up.
 pub(crate) struct Settings {
@@ -147,6 +148,7 @@ impl Up {
 
     /// Waits until every object of ours is Ready and nothing is under way; gives back all objects.
     pub(crate) async fn settled(&self, progress: &Progress) -> Outcome<Vec<HealthView>> {
+        let began = Instant::now();
         loop {
             if self.operator.busy() == 0 {
                 let objects = self.objects().await?;
@@ -158,7 +160,7 @@ impl Up {
             } else {
                 progress.detail(format!("{} objects at work", self.operator.busy()));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep((began.elapsed() / 10).clamp(LOOK, LOOK_AT_MOST)).await;
         }
     }
 

@@ -111,7 +111,7 @@ fn facts(mode: PodMode, place: &RunnerPlace, executable: &Path) -> RunnerFacts {
     RunnerFacts {
         pods: if mode == PodMode::Simulate { "simulate" } else { "run" }.to_owned(),
         user: portolan_runner::node::own_uid(),
-        folder: shown(&place.folder),
+        folder: shown(&std::path::absolute(&place.folder).unwrap_or_else(|_| place.folder.clone())),
         closed: place.closed.as_deref().map(shown),
         programs: programs_here(executable).into_iter().map(program).collect(),
     }

@@ -54,7 +54,8 @@ fn killed_while_fifty_pods_run_each_runs_once_again_and_claims_keep_what_is_in_t
     assert_eq!(known, [1; WITH_CLAIMS]);
 
     for round in 1..=kills {
-        let before: BTreeSet<u32> = processes().into_iter().filter(|(uid, _)| uids(&pods).contains(uid)).flat_map(|(_, all)| all).collect();
+        let before: BTreeSet<u32> =
+            processes().into_iter().filter(|(uid, _)| uids(&pods).contains(uid)).flat_map(|(_, all)| all).collect();
         assert!(before.len() >= PODS, "{} processes run", before.len());
         stage.process.kill();
         stage.again(&[]);
@@ -80,5 +81,6 @@ fn killed_while_fifty_pods_run_each_runs_once_again_and_claims_keep_what_is_in_t
     assert_eq!(stage.process.terminate(), Some(0));
     assert!(process_counts(&pods).iter().all(|count| *count == 0));
     // Written to the handle itself: what `println!` says is kept back when a test passes.
-    let _ = writeln!(std::io::stderr(), "kills: {kills} of portolan up with {PODS} pods: each runs once, claims are kept");
+    let _ =
+        writeln!(std::io::stderr(), "kills: {kills} of portolan up with {PODS} pods: each runs once, claims are kept");
 }

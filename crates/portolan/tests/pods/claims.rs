@@ -81,7 +81,7 @@ fn pods_their_files_and_their_uid_outlive_a_stop_and_a_start() {
     stage.apply(&[claim("data"), writer("umask 077; echo run >> /data/f && exec sleep infinity")]);
     let pods = stage.pods_ready(1);
     let file = stage.data().join("runner/claims/default/data/f");
-    let owner = std::fs::metadata(&file).unwrap().uid();
+    let owner = eventually("it has written", || std::fs::metadata(&file).ok()).uid();
 
     assert_eq!(stage.process.terminate(), Some(0));
     assert_eq!(process_counts(&pods), [0], "a stop ends what runs");
@@ -111,4 +111,36 @@ fn nobody_but_their_owner_reads_what_is_in_a_data_directory_that_pods_pass_throu
         assert_eq!(mode(&stage.data().join(folder)) & 0o066, 0, "{folder}");
     }
     assert_eq!(mode(&stage.data().join("runner/claims/default/data")) & 0o007, 0);
+}
+
+#[test]
+fn what_a_pod_is_given_is_read_by_no_other_pod() {
+    let stage = Stage::start(&[]);
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "default"},
+        "stringData": {"key": "hunter2"},
+    });
+    let mut container = script("cat /s/key; echo; exec sleep infinity");
+    container["volumeMounts"] = json!([{"name": "s", "mountPath": "/s"}]);
+    let mut one = deployment("one", 1, &container);
+    one["spec"]["template"]["spec"]["volumes"] = json!([{"name": "s", "secret": {"secretName": "s"}}]);
+    stage.apply(&[secret, one]);
+    let owner = stage.pods_ready(1).remove(0);
+    eventually("its own pod reads it", || {
+        (stage.logs(&crate::stage::name(&owner)).trim_end() == "hunter2").then_some(())
+    });
+
+    let file = stage.data().join("runner/pods").join(owner["metadata"]["uid"].as_str().unwrap()).join("volumes/s/key");
+    let spy = script(&format!("cat {} 2>&1; echo; exec sleep infinity", file.display()));
+    stage.apply(&[deployment("spy", 1, &spy)]);
+    let spy = eventually("the other pod is there", || {
+        stage.list("pods").into_iter().find(|pod| crate::stage::name(pod).starts_with("spy"))
+    });
+
+    let is_root = std::fs::metadata(stage.data()).unwrap().uid() == 0;
+    let expected = if is_root { "Permission denied" } else { "hunter2" };
+    eventually("what it may", || {
+        let run = stage.run(&["logs", &crate::stage::name(&spy), "-n", "default"]);
+        run.stdout.contains(expected).then_some(())
+    });
 }

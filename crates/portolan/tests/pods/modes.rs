@@ -31,7 +31,8 @@ fn an_image_without_a_program_waits_and_is_ready_only_where_it_is_simulated_and_
     stage.apply(&[nginx()]);
     let waiting = eventually("it says so", || {
         let pods = stage.list("pods");
-        let waits = |pod: &Value| pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "NoLocalProgram";
+        let waits =
+            |pod: &Value| pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == "NoLocalProgram";
         (pods.len() == 2 && pods.iter().all(waits)).then_some(pods)
     });
     assert!(!waiting.iter().any(is_ready));
@@ -68,7 +69,8 @@ fn without_pods_they_stay_pending_and_what_an_earlier_start_left_ends() {
 
 #[test]
 fn up_once_waits_for_workloads_and_ends_their_processes() {
-    let run = once(&[deployment("web", 2, &script("trap 'exit 0' TERM; sleep 1; touch ready; sleep infinity & wait"))], &[]);
+    let run =
+        once(&[deployment("web", 2, &script("trap 'exit 0' TERM; sleep 1; touch ready; sleep infinity & wait"))], &[]);
 
     assert!(run.stdout.contains("1 of 1 objects Ready"), "{run}");
     run.succeeded();

@@ -3,13 +3,15 @@
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, deployment, name, script};
-use crate::support::process::{Process, eventually};
 use crate::support::portolan;
+use crate::support::process::{Process, eventually};
 
 #[test]
 fn logs_show_what_was_written_what_is_written_and_what_was_before() {
     let stage = Stage::start(&[]);
-    let mut container = script("test -e /v/m && { echo two; while :; do sleep 0.1; test -e /v/go && echo three && rm /v/go; done; }; touch /v/m; echo one");
+    let mut container = script(
+        "test -e /v/m && { echo two; while :; do sleep 0.1; test -e /v/go && echo three && rm /v/go; done; }; touch /v/m; echo one",
+    );
     container["volumeMounts"] = json!([{"name": "v", "mountPath": "/v"}]);
     let mut web = deployment("web", 1, &container);
     web["spec"]["template"]["spec"]["volumes"] = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "v"}}]);
@@ -35,7 +37,11 @@ fn logs_show_what_was_written_what_is_written_and_what_was_before() {
 #[test]
 fn status_shows_pods_with_what_they_use_and_doctor_what_the_runner_may_do() {
     let stage = Stage::start(&[]);
-    stage.apply(&[deployment("web", 2, &script("x=0; while [ $x -lt 200000 ]; do x=$((x+1)); done; exec sleep infinity"))]);
+    stage.apply(&[deployment(
+        "web",
+        2,
+        &script("x=0; while [ $x -lt 200000 ]; do x=$((x+1)); done; exec sleep infinity"),
+    )]);
     let pods = stage.pods_ready(2);
 
     let shown = eventually("both have computed", || {
@@ -51,9 +57,8 @@ fn status_shows_pods_with_what_they_use_and_doctor_what_the_runner_may_do() {
 
     let doctor = stage.run(&["doctor", "-o", "json"]);
     let report: Value = serde_json::from_str(&doctor.stdout).unwrap();
-    let finding = |check: &str| {
-        report["findings"].as_array().unwrap().iter().find(|one| one["check"] == check).cloned().unwrap()
-    };
+    let finding =
+        |check: &str| report["findings"].as_array().unwrap().iter().find(|one| one["check"] == check).cloned().unwrap();
     assert!(finding("programs")["message"].as_str().unwrap().contains("tools"));
     let is_root = std::fs::metadata(stage.data()).is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0);
     assert_eq!(finding("pods")["result"], if is_root { "ok" } else { "warning" });

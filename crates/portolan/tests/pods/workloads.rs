@@ -24,7 +24,9 @@ fn a_deployment_rolls_out_and_rolls_over_to_new_pods_as_kubectl_tells_it() {
         (pods.len() == 3 && pods.iter().filter(is_new).count() == 3).then_some(pods)
     });
     assert_eq!(process_counts(&first), [0, 0, 0], "what was replaced has ended");
-    assert_eq!(stage.kubectl(&["logs", &name(&second[0])]).succeeded(), "two\n");
+    eventually("the new pod has written", || {
+        (stage.kubectl(&["logs", &name(&second[0])]).succeeded() == "two\n").then_some(())
+    });
 }
 
 #[test]
@@ -41,7 +43,8 @@ fn the_pods_of_a_stateful_set_begin_one_after_the_other_each_with_a_claim_of_its
     stage.kubectl(&["rollout", "status", "statefulset/db", "--timeout=100s"]).succeeded();
 
     let pods = stage.pods_ready(2);
-    let at = |pod: &serde_json::Value, what: &str| condition(pod, what)["lastTransitionTime"].as_str().unwrap().to_owned();
+    let at =
+        |pod: &serde_json::Value, what: &str| condition(pod, what)["lastTransitionTime"].as_str().unwrap().to_owned();
     let of = |wanted: &str| pods.iter().find(|pod| name(pod) == wanted).unwrap();
     assert!(at(of("db-0"), "Ready") <= at(of("db-1"), "PodScheduled"));
     let claims = stage.list("persistentvolumeclaims");
@@ -74,9 +77,7 @@ fn a_job_runs_to_its_end_and_one_that_fails_says_so() {
 fn a_pod_is_ready_while_its_probe_says_so_and_is_restarted_when_it_no_longer_lives() {
     let stage = Stage::start(&[]);
     let mut container = script("touch /v/ready /v/alive; exec sleep infinity");
-    let probe = |file: &str| {
-        json!({"exec": {"command": ["test", "-e", file]}, "periodSeconds": 1, "failureThreshold": 1, "timeoutSeconds": 20})
-    };
+    let probe = |file: &str| json!({"exec": {"command": ["test", "-e", file]}, "periodSeconds": 1, "failureThreshold": 1, "timeoutSeconds": 20});
     container["readinessProbe"] = probe("/v/ready");
     container["livenessProbe"] = probe("/v/alive");
     container["livenessProbe"]["initialDelaySeconds"] = json!(2);

@@ -31,6 +31,8 @@ impl RunnerFolders {
             fs::set_permissions(folders.root.join(name), fs::Permissions::from_mode(0o711))?;
         }
         fs::set_permissions(&folders.root, fs::Permissions::from_mode(0o711))?;
+        fs::create_dir_all(folders.notes())?;
+        fs::set_permissions(folders.notes(), fs::Permissions::from_mode(0o700))?;
         Ok(folders)
     }
 
@@ -59,8 +61,13 @@ impl RunnerFolders {
         self.root.join("pods").join(uid)
     }
 
+    /// All volumes of a pod.
+    pub(super) fn volumes(&self, uid: &str) -> PathBuf {
+        self.pod(uid).join("volumes")
+    }
+
     pub(super) fn volume(&self, uid: &str, name: &str) -> PathBuf {
-        self.pod(uid).join("volumes").join(name)
+        self.volumes(uid).join(name)
     }
 
     pub(super) fn claims(&self) -> PathBuf {
@@ -75,9 +82,14 @@ impl RunnerFolders {
         self.pod(uid).join("work").join(container)
     }
 
+    /// What the containers of a pod wrote: only the runner looks into it.
+    pub(super) fn containers(&self, uid: &str) -> PathBuf {
+        self.pod(uid).join("containers")
+    }
+
     /// All runs of a container.
     pub(super) fn runs(&self, uid: &str, container: &str) -> PathBuf {
-        self.pod(uid).join("containers").join(container)
+        self.containers(uid).join(container)
     }
 
     pub(super) fn run(&self, uid: &str, container: &str, restarts: i32) -> PathBuf {

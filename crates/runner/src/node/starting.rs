@@ -12,12 +12,12 @@ use kube::api::{Api, PostParams};
 
 use super::events::EventSort;
 use super::worker::{PodFact, PodWorker};
-use crate::machine::files::{FileOwner, make_claim_folder, make_folder, put_files};
+use crate::machine::files::{FileOwner, make_claim_folder, make_folder, make_passage, make_private, put_files};
 use crate::machine::init::{LaunchLimits, LaunchOrder, LaunchUser};
 use crate::machine::processes::ContainerLaunch;
 use crate::machine::programs::program_file;
 use crate::pod::claims::is_bound;
-use crate::pod::containers::{namespace, uid};
+use crate::pod::containers::{containers, namespace, uid};
 use crate::pod::environment::container_command;
 use crate::pod::identity::{ProcessUser, RunnerUser, process_user};
 use crate::pod::lifecycle::{hook, post_start};
@@ -113,6 +113,10 @@ impl PodWorker {
         self.sources = self.read_sources().await?;
         let volumes: Vec<Volume> =
             self.pod.spec.iter().flat_map(|spec| spec.volumes.clone().unwrap_or_default()).collect();
+        let folders = &self.context.folders;
+        make_passage(&folders.volumes(uid(&self.pod)), self.only_group())
+            .and_then(|()| make_private(&folders.containers(uid(&self.pod))))
+            .map_err(|error| format!("making the pod's folders: {error}"))?;
         for volume in &volumes {
             self.put_volume(volume)
                 .map_err(|why| format!("MountVolume.SetUp failed for volume {:?} : {why}", volume.name))?;
@@ -134,6 +138,16 @@ impl PodWorker {
             }
         };
         put.map_err(|error| error.to_string())
+    }
+
+    /// The group of all containers, where that is one, and the runner can be another.
+    fn only_group(&self) -> Option<u32> {
+        if self.context.user != RunnerUser::Root {
+            return None;
+        }
+        let groups: Option<BTreeSet<u32>> =
+            containers(&self.pod).iter().map(|one| self.user_of(one.spec).ok().map(|user| user.group)).collect();
+        groups.filter(|groups| groups.len() == 1)?.pop_first()
     }
 
     /// Whose the pod's files are: its first container's user.

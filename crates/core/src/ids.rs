@@ -69,10 +69,8 @@ ids! {
     AccountId "account id";
     /// The id of a zone.
     ZoneId "zone id";
-    /// The id of a tunnel.
-    TunnelId "tunnel id";
-    /// The id of a virtual network.
-    VirtualNetworkId "virtual network id";
+    /// The id of something else at Cloudflare that is referred to.
+    RemoteId "id";
 }
 
 fn check(what: &'static str, text: &str) -> Result<String, InvalidName> {
@@ -102,7 +100,7 @@ mod tests {
     #[test]
     fn what_could_leave_its_place_in_a_path_is_refused() {
         for id in ["", "a/b", "..", "a?b", "a b", "ü", &"a".repeat(65)] {
-            assert!(TunnelId::parse(id).is_err(), "{id}");
+            assert!(RemoteId::parse(id).is_err(), "{id}");
         }
     }
 
@@ -117,6 +115,6 @@ mod tests {
     #[test]
     fn a_stored_id_is_checked_when_read() {
         assert!(serde_json::from_str::<ZoneId>(r#""a/b""#).is_err());
-        assert_eq!(serde_json::to_string(&TunnelId::parse("r1").unwrap()).unwrap(), r#""r1""#);
+        assert_eq!(serde_json::to_string(&RemoteId::parse("r1").unwrap()).unwrap(), r#""r1""#);
     }
 }

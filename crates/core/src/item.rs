@@ -9,8 +9,13 @@ use serde_json::{Map, Value};
 
 /// A remote object: what is kept, written and compared of it. Small and typed; unknown fields fall away.
 pub trait Item: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static {
-    /// Longest text of the field that carries an ownership mark; none for objects without such a field.
-    const MARK_LIMIT: Option<usize> = None;
+    /// The field that carries an ownership mark; none for objects without such a field.
+    const MARK: Option<MarkField<Self>> = None;
+    /// Longest text of that field.
+    const MARK_LIMIT: Option<usize> = match Self::MARK {
+        Some(field) => Some(field.limit),
+        None => None,
+    };
 
     /// By which an object made elsewhere is recognised. Several objects may share one.
     fn natural_key(&self) -> String;
@@ -26,13 +31,16 @@ pub trait Item: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send 
     }
 
     /// The text that carries an ownership mark.
-    #[expect(clippy::unnecessary_literal_bound, reason = "kinds return a text of their own")]
     fn mark_text(&self) -> &str {
-        ""
+        Self::MARK.map_or("", |field| (field.text)(self))
     }
 
     /// Puts text into the field that carries the mark.
-    fn set_mark_text(&mut self, _text: String) {}
+    fn set_mark_text(&mut self, text: String) {
+        if let Some(field) = Self::MARK {
+            (field.set)(self, text);
+        }
+    }
 
     /// Whose it is, where a mark says so: a second key to find it by.
     fn owner_key(&self) -> Option<String> {
@@ -41,6 +49,11 @@ pub trait Item: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send 
 
     /// The API still lists it, but it is gone.
     fn deleted(&self) -> bool {
+        false
+    }
+
+    /// Whether it is what is meant where none is named.
+    fn is_default(&self) -> bool {
         false
     }
 
@@ -91,6 +104,25 @@ pub trait Item: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send 
         self.create_body()
     }
 }
+
+/// The field of a remote object that carries an ownership mark.
+#[derive(Debug)]
+pub struct MarkField<T> {
+    /// Its longest text.
+    pub limit: usize,
+    /// Reads it.
+    pub text: fn(&T) -> &str,
+    /// Writes it.
+    pub set: fn(&mut T, String),
+}
+
+impl<T> Clone for MarkField<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for MarkField<T> {}
 
 /// A remote object and its id.
 #[derive(Clone, Debug, PartialEq)]

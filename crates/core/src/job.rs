@@ -19,6 +19,8 @@ pub struct JobSheet {
     pub group: &'static str,
     /// The definitions of its kinds, as plain objects.
     pub definitions: fn() -> Vec<Value>,
+    /// What a token of the other side must be allowed for the objects of a kind, as that side names its permissions.
+    pub permissions: fn(&str) -> Vec<&'static str>,
     /// Who does its work, and what each may do in a cluster: one process that does everything first, then those that it can be
     /// divided into.
     pub roles: &'static [JobRole],
@@ -50,6 +52,7 @@ impl JobSheet {
             about: "",
             group,
             definitions: Vec::new,
+            permissions: |_| Vec::new(),
             roles: &[],
             leases: &[],
             pod_fields: &[],

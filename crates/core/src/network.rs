@@ -30,6 +30,11 @@ impl Network {
         }
     }
 
+    /// A network in its one spelling; what is none stays as it is.
+    pub fn spelled(text: &str) -> String {
+        Self::parse(text).map_or_else(|_| text.to_owned(), |network| network.to_string())
+    }
+
     /// Whether it is an IPv6 network.
     pub fn is_ipv6(&self) -> bool {
         matches!(self.0, IpNet::V6(_))

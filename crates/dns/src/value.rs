@@ -4,8 +4,35 @@ use std::net::IpAddr;
 
 use portolan_core::Hostname;
 
+use crate::record_type::RecordType;
+
 /// Bytes in one character string of a TXT record (RFC 1035 §3.3.14).
 const LONGEST_STRING: usize = 255;
+
+/// The value of a type without parts, in one spelling.
+pub fn spelled(kind: RecordType, text: &str) -> String {
+    match kind {
+        RecordType::A | RecordType::Aaaa => ip(text),
+        RecordType::Cname | RecordType::Mx | RecordType::Ns => host(text),
+        RecordType::Txt => txt_content(&txt(text)),
+        _ => text.to_owned(),
+    }
+}
+
+/// The same where it is a value of that type at all; else what such a value is.
+pub fn checked(kind: RecordType, text: &str) -> Result<String, &'static str> {
+    let is_name = || text.trim() == "." && kind == RecordType::Mx || Hostname::parse(text.trim()).is_ok();
+    match (kind, text.trim().parse::<IpAddr>()) {
+        (RecordType::A, Ok(IpAddr::V4(_))) | (RecordType::Aaaa, Ok(IpAddr::V6(_))) => Ok(spelled(kind, text)),
+        (RecordType::A, _) => Err("an IPv4 address, as 203.0.113.7"),
+        (RecordType::Aaaa, _) => Err("an IPv6 address, as 2001:db8::7"),
+        (RecordType::Cname | RecordType::Ns | RecordType::Mx, Ok(_)) => Err("a host name, not an address"),
+        (RecordType::Cname | RecordType::Ns | RecordType::Mx, Err(_)) if !is_name() => {
+            Err("a host name, as target.example.com")
+        }
+        _ => Ok(spelled(kind, text)),
+    }
+}
 
 /// A host name in lower-case punycode without trailing dot; `.` alone stays.
 pub fn host(text: &str) -> String {
@@ -183,6 +210,23 @@ mod tests {
     fn short_texts_are_sent_as_the_user_wrote_them() {
         assert_eq!(txt_content("google-site-verification=abc"), "google-site-verification=abc");
         assert_eq!(txt_content("say \"hi\""), r#""say \"hi\"""#);
+    }
+
+    #[test]
+    fn a_value_is_one_of_its_type_or_it_is_said_what_such_a_value_is() {
+        for (kind, text, value) in [
+            (RecordType::A, " 192.0.2.1", Ok("192.0.2.1")),
+            (RecordType::A, "2001:db8::1", Err("an IPv4 address, as 203.0.113.7")),
+            (RecordType::Aaaa, "2001:DB8:0::1", Ok("2001:db8::1")),
+            (RecordType::Aaaa, "www.example.com", Err("an IPv6 address, as 2001:db8::7")),
+            (RecordType::Cname, "WWW.example.com.", Ok("www.example.com")),
+            (RecordType::Ns, "192.0.2.1", Err("a host name, not an address")),
+            (RecordType::Cname, ".", Err("a host name, as target.example.com")),
+            (RecordType::Mx, ".", Ok(".")),
+            (RecordType::Txt, "\"v=spf1\" \" -all\"", Ok("v=spf1 -all")),
+        ] {
+            assert_eq!(checked(kind, text), value.map(str::to_owned), "{kind} {text}");
+        }
     }
 
     #[test]

@@ -118,6 +118,12 @@ impl Context {
             steering: Steering::default(),
         }
     }
+
+    /// Takes a step that reads and writes nothing. Who decides outside of a controller's pass, as looks for drift do, takes those
+    /// steps by this too, and is held to its word with the rest.
+    pub fn pure<T: Send>(&self, step: impl FnOnce() -> T + Send) -> T {
+        self.purity.step(step)
+    }
 }
 
 /// The owner that a cluster has by itself: derived from its `kube-system` namespace's uid.

@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use kube::Resource as _;
 use kube::api::{ObjectMeta, Patch, PatchParams};
-use portolan_core::{Class, NewCondition, ObjectId, ObjectKey, Plan, Problem, condition, reasons};
+use portolan_core::{Class, NewCondition, Notice, ObjectId, ObjectKey, Plan, Problem, condition, reasons};
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use crate::context::{Context, FIELD_MANAGER, WriteMode};
-use crate::dispatch::fingerprint::{fingerprint, key_of};
+use crate::dispatch::fingerprint::{fingerprint_for, key_of};
 use crate::pass::finalizer::{FinalizerStage, Finalizers};
 use crate::pass::malformed::refuse;
-use crate::pass::report::{Notice, Report};
+use crate::pass::report::Report;
 use crate::pass::status::Keep;
 use crate::reconcile::{Outcome, PassFailure, Reconcile};
 use crate::watch::guarded::{Guarded, GuardedBody};
@@ -74,7 +74,7 @@ pub(crate) async fn pass<R: Reconcile>(
         }
     };
     let meta = raw.meta();
-    let (passed, generation) = (fingerprint(meta, |name| reconciler.reacts_to_annotation(name)), generation_of(meta));
+    let (passed, generation) = (fingerprint_for(context, reconciler, meta), generation_of(meta));
     let mut ended = PassResult { passed: Some(passed), generation, latest: None, next: Requeue::Rest };
     match raw.body {
         GuardedBody::Typed(object) => {
@@ -167,7 +167,7 @@ impl From<Problem> for EarlyEnd {
 impl<R: Reconcile> Pass<'_, R> {
     async fn run(&mut self) -> Requeue {
         let (reconciler, object) = (self.reconciler, &self.object);
-        if !self.context.purity.step(|| reconciler.is_relevant(object)) {
+        if !self.context.pure(|| reconciler.is_relevant(object)) {
             return Requeue::Rest;
         }
         if self.context.steering.is_paused(self.object.meta()) {
@@ -205,7 +205,7 @@ impl<R: Reconcile> Pass<'_, R> {
     /// What is said of a pass that came to its end; who asks later finds it noted.
     fn report(&self, planned: &PlannedPass<R>, applied: Option<&R::Applied>) -> Report {
         let (reconciler, object) = (self.reconciler, &self.object);
-        let report = self.context.purity.step(|| reconciler.report(object, planned.outcome(applied)));
+        let report = self.context.pure(|| reconciler.report(object, planned.outcome(applied)));
         self.reconciler.remember(&self.object, planned.outcome(applied));
         report
     }
@@ -277,7 +277,7 @@ impl<R: Reconcile> Pass<'_, R> {
     async fn prepare(&mut self) -> Result<PlannedPass<R>, EarlyEnd> {
         let inputs = self.reconciler.gather(&self.object).await?;
         let (reconciler, object) = (self.reconciler, &self.object);
-        let (plan, changes, has_work, needs_finalizer) = self.context.purity.step(|| {
+        let (plan, changes, has_work, needs_finalizer) = self.context.pure(|| {
             let plan = reconciler.plan(object, &inputs)?;
             let changes = reconciler.changes(&plan);
             let (has_work, needed) = (reconciler.has_work(&plan), reconciler.needs_finalizer(object, &inputs, &plan));
@@ -330,7 +330,7 @@ impl<R: Reconcile> Pass<'_, R> {
     }
 
     fn print(&self, meta: &ObjectMeta) -> u64 {
-        fingerprint(meta, |name| self.reconciler.reacts_to_annotation(name))
+        fingerprint_for(self.context, self.reconciler, meta)
     }
 
     async fn patch(&self, patch: json_patch::Patch) -> Result<Guarded<R::Object>, kube::Error> {
@@ -361,7 +361,7 @@ impl<R: Reconcile> Pass<'_, R> {
     /// Stores what must be known before the first call, over the status there is.
     async fn note_intent(&mut self, inputs: &R::Inputs, plan: &R::Plan) -> Result<(), EarlyEnd> {
         let (reconciler, object) = (self.reconciler, &self.object);
-        let Some(intent) = self.context.purity.step(|| reconciler.intent(object, inputs, plan)) else { return Ok(()) };
+        let Some(intent) = self.context.pure(|| reconciler.intent(object, inputs, plan)) else { return Ok(()) };
         let now = status::current(&self.object);
         let mut wanted = now.as_object().cloned().unwrap_or_default();
         status::overlay(&mut wanted, &intent);
@@ -441,7 +441,7 @@ impl<R: Reconcile> Pass<'_, R> {
             before: self.failed.as_ref(),
         };
         let (reconciler, object) = (self.reconciler, &self.object);
-        let mut report = self.context.purity.step(|| reconciler.report(object, Outcome::Failed(failure())));
+        let mut report = self.context.pure(|| reconciler.report(object, Outcome::Failed(failure())));
         self.reconciler.remember(&self.object, Outcome::Failed(failure()));
         let owns_status = self.reconciler.profile().owns_status;
         let waits = problem.class == Class::Waiting;

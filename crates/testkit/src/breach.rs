@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::executor::block_on;
 use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
@@ -18,7 +19,7 @@ use portolan_engine::{
 use serde_json::Value;
 
 use crate::clock::tokio_clock;
-use crate::gate::Gate;
+use crate::failpoints::Failpoints;
 use crate::transport::{InProcess, SharedTransport};
 
 /// A step that reads and writes nothing.
@@ -28,38 +29,80 @@ pub enum PureStep {
     Project,
     /// Whether an object is any business of the controller's.
     IsRelevant,
+    /// Whether a change of an annotation is a reason to run.
+    ReactsToAnnotation,
     /// What is to be done.
     Plan,
+    /// The plan as everyone else sees it.
+    Changes,
     /// Whether there is anything to do.
     HasWork,
     /// Whether the object needs its finalizer.
     NeedsFinalizer,
+    /// What is noted before anything is done; only a pass that does something comes there.
+    Intent,
     /// What the user gets to see.
     Report,
 }
 
 impl PureStep {
-    /// All that every pass takes.
-    pub const ALL: [Self; 6] =
-        [Self::Project, Self::IsRelevant, Self::Plan, Self::HasWork, Self::NeedsFinalizer, Self::Report];
+    /// Those that every pass takes.
+    pub const OF_EVERY_PASS: [Self; 8] = [
+        Self::Project,
+        Self::IsRelevant,
+        Self::ReactsToAnnotation,
+        Self::Plan,
+        Self::Changes,
+        Self::HasWork,
+        Self::NeedsFinalizer,
+        Self::Report,
+    ];
+
+    /// Those of a pass that does something.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::OF_EVERY_PASS.into_iter().chain([Self::Intent])
+    }
 }
 
+/// What a pure step must not do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// It starts a task.
+    StartsTask,
+    /// It asks the cluster.
+    AsksCluster,
+    /// It asks the time.
+    AsksTime,
+}
+
+impl Breach {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::StartsTask, Self::AsksCluster, Self::AsksTime];
+
+    /// Does it, by what a controller has.
+    fn commit(self, context: &Context) {
+        match self {
+            Self::StartsTask => drop(tokio::spawn(async {})),
+            Self::AsksCluster => drop(block_on(context.client.apiserver_version())),
+            Self::AsksTime => assert!((context.clock)().as_second() > 0, "worlds begin long after 1970"),
+        }
+    }
+}
+
+/// A breach, and the step that commits it.
+pub type PlantedBreach = (PureStep, Breach);
+
 /// A real controller around which one step does what it must not.
-pub struct Breaching<R> {
+struct Breaching<R> {
     real: R,
-    broken: Option<PureStep>,
-    breach: Box<dyn Fn(&R) + Send + Sync>,
+    context: Arc<Context>,
+    planted: Option<PlantedBreach>,
 }
 
 impl<R: Reconcile> Breaching<R> {
-    /// The controller, with a step that does this first; or, without a step, as it is.
-    pub fn new(real: R, broken: Option<PureStep>, breach: impl Fn(&R) + Send + Sync + 'static) -> Self {
-        Self { real, broken, breach: Box::new(breach) }
-    }
-
     fn take(&self, step: PureStep) {
-        if self.broken == Some(step) {
-            (self.breach)(&self.real);
+        if let Some((_, breach)) = self.planted.filter(|(broken, _)| *broken == step) {
+            breach.commit(&self.context);
         }
     }
 }
@@ -86,6 +129,7 @@ impl<R: Reconcile> Reconcile for Breaching<R> {
     }
 
     fn reacts_to_annotation(&self, annotation: &str) -> bool {
+        self.take(PureStep::ReactsToAnnotation);
         self.real.reacts_to_annotation(annotation)
     }
 
@@ -113,6 +157,7 @@ impl<R: Reconcile> Reconcile for Breaching<R> {
     }
 
     fn changes(&self, plan: &R::Plan) -> Plan {
+        self.take(PureStep::Changes);
         self.real.changes(plan)
     }
 
@@ -126,6 +171,7 @@ impl<R: Reconcile> Reconcile for Breaching<R> {
     }
 
     fn intent(&self, object: &R::Object, inputs: &R::Inputs, plan: &R::Plan) -> Option<Value> {
+        self.take(PureStep::Intent);
         self.real.intent(object, inputs, plan)
     }
 
@@ -152,6 +198,23 @@ fn of_real<R: Reconcile>(outcome: Outcome<'_, Breaching<R>>) -> Outcome<'_, R> {
             Outcome::Failed(PassFailure { problem, planned, before })
         }
     }
+}
+
+/// The breaches that nobody finds out: each is planted into the controller of a world of its own.
+pub async fn missed<R: Reconcile>(
+    steps: impl IntoIterator<Item = PureStep>,
+    begin: impl AsyncFn() -> (BreachWorld, R),
+) -> Vec<PlantedBreach> {
+    let mut missed = Vec::new();
+    for step in steps {
+        for breach in Breach::ALL {
+            let (world, real) = begin().await;
+            if !world.panics_with(real, Some((step, breach))).await {
+                missed.push((step, breach));
+            }
+        }
+    }
+    missed
 }
 
 /// A cluster in memory and the context of a controller that is held to its word.
@@ -190,12 +253,17 @@ impl BreachWorld {
         let clock = self.context.clock.clone();
         let simulator = Simulator::open(Options { clock: clock.clone(), ..Options::default() });
         let line = SharedTransport::to(simulator.expect("nothing is recorded"), Duration::ZERO);
-        let transport = Arc::new(InProcess::new(line, Gate::default()));
+        let transport = Arc::new(InProcess::new(line, Failpoints::default()));
         Arc::new(Clients::new(ApiSettings::default(), transport, clock))
     }
 
-    /// Whether a pass of the controller, or the controller itself, ends in a panic.
-    pub async fn finds<R: Reconcile>(&self, breaching: Breaching<R>) -> bool {
+    /// Whether a pass of the controller as it is, or the controller itself, ends in a panic.
+    pub async fn panics_by_itself<R: Reconcile>(&self, real: R) -> bool {
+        self.panics_with(real, None).await
+    }
+
+    async fn panics_with<R: Reconcile>(&self, real: R, planted: Option<PlantedBreach>) -> bool {
+        let breaching = Breaching { real, context: Arc::clone(&self.context), planted };
         let shutdown = CancellationToken::new();
         let controller = Controller::new(Arc::clone(&self.context), Arc::new(breaching));
         let running = tokio::spawn(controller.run(shutdown.clone()));
@@ -213,6 +281,8 @@ impl BreachWorld {
 }
 
 async fn create(api: Api<DynamicObject>, manifest: &Value) {
-    let object = serde_json::from_value(manifest.clone()).expect("a manifest is an object");
+    let mut object: DynamicObject = serde_json::from_value(manifest.clone()).expect("a manifest is an object");
+    // Without an annotation nobody asks whether it is a reason to run.
+    object.metadata.annotations.get_or_insert_default().insert("example.com/note".to_owned(), "any".to_owned());
     api.create(&PostParams::default(), &object).await.expect("the manifest is accepted");
 }

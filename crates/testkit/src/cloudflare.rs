@@ -183,7 +183,7 @@ pub fn essence(object: &Value) -> Value {
 }
 
 /// Everything live at Cloudflare that a world's end is compared by; ids of networks are replaced by their names.
-pub fn essentials(state: &Value) -> Value {
+pub fn canonical_form(state: &Value) -> Value {
     let networks = live(state, "virtual_networks");
     let mut all = json!({});
     for collection in

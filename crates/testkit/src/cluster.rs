@@ -1,4 +1,4 @@
-//! The cluster as its users have it: apply, look, annotate, delete. Never through the gate.
+//! The cluster as its users have it: apply, look, annotate, delete. Never through the failpoints.
 
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::gate::{IoStep, Stop, StopSide};
+use crate::failpoints::{IoStep, Stop, StopSide};
 use crate::pace::WorldPace;
 use crate::world::{Builder, World};
 
@@ -50,7 +50,7 @@ pub async fn at_every_step(
 ) -> Tried {
     let world = builder.clone().start().await;
     let end = undisturbed(&world, &prepare, &act).await;
-    let (steps, pace) = (world.gate.steps(), world.pace);
+    let (steps, pace) = (world.failpoints.steps(), world.pace);
     // On a shared server two operators would do each other's work.
     world.crash().await;
     drop(world);
@@ -59,7 +59,7 @@ pub async fn at_every_step(
         let world = builder.clone().start().await;
         prepare(&world).await;
         world.settle().await;
-        world.gate.stop_at(stop);
+        world.failpoints.stop_at(stop);
         act(&world).await;
         world
     };
@@ -77,12 +77,12 @@ pub async fn at_every_step_of_the_start(name: &str, builder: &Builder, prepare: 
     };
     let world = asleep().await;
     world.settle().await;
-    let (end, steps, pace) = (world.essentials().await, world.gate.steps(), world.pace);
+    let (end, steps, pace) = (world.canonical_form().await, world.failpoints.steps(), world.pace);
     world.crash().await;
     assert!(!steps.is_empty(), "{name}: the start makes the operator do something");
     let begin = async |stop: Stop| {
         let world = asleep().await;
-        world.gate.stop_at(stop);
+        world.failpoints.stop_at(stop);
         world
     };
     crash_at_each(name, &steps, &end, pace, begin).await
@@ -136,25 +136,25 @@ async fn undisturbed(world: &World, prepare: impl AsyncFn(&World), act: impl Asy
     world.forget();
     act(world).await;
     world.settle().await;
-    world.essentials().await
+    world.canonical_form().await
 }
 
 /// Waits until the operator comes to its step, and starts another. False where all was done without coming there.
 async fn halt(world: &World, end: &Value, place: &str) -> bool {
-    let halted = tokio::time::timeout(world.pace.scaled(CONVERGES_WITHIN), world.gate.halted());
+    let halted = tokio::time::timeout(world.pace.scaled(CONVERGES_WITHIN), world.failpoints.halted());
     let halted = if world.pace.is_walls() {
         tokio::select! {
             biased;
             halted = halted => halted.is_ok(),
             () = done(world, end) => {
-                world.gate.open();
+                world.failpoints.open();
                 return false;
             }
         }
     } else {
         halted.await.is_ok()
     };
-    assert!(halted, "{place}: the operator comes there; it did {:#?}", world.gate.steps());
+    assert!(halted, "{place}: the operator comes there; it did {:#?}", world.failpoints.steps());
     world.crash().await;
     world.restart().await;
     true
@@ -162,13 +162,13 @@ async fn halt(world: &World, end: &Value, place: &str) -> bool {
 
 /// Waits until everything is as it should end, and nothing happens any more.
 async fn done(world: &World, end: &Value) {
-    let alike = async |world: &World| world.essentials().await == *end;
+    let alike = async |world: &World| world.canonical_form().await == *end;
     while !world.holds_within(CONVERGES_WITHIN, alike).await || !world.rests_within(CONVERGES_WITHIN).await {}
 }
 
 async fn ends_alike(world: &World, end: &Value, place: &str) {
-    let alike = world.holds_within(CONVERGES_WITHIN, async |world: &World| world.essentials().await == *end).await;
-    assert!(alike, "{place}: ended as\n{:#}\ninstead of\n{end:#}", world.essentials().await);
+    let alike = world.holds_within(CONVERGES_WITHIN, async |world: &World| world.canonical_form().await == *end).await;
+    assert!(alike, "{place}: ended as\n{:#}\ninstead of\n{end:#}", world.canonical_form().await);
     world.settle().await;
     world.assert_sound(place).await;
 }

@@ -9,7 +9,7 @@ use http::{Method, Request};
 use portolan_cloudflare_sim::{Simulator, credential_id};
 use serde_json::Value;
 
-use crate::gate::StopSide;
+use crate::failpoints::StopSide;
 
 /// A request on its way.
 #[derive(Clone, Debug)]

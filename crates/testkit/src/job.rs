@@ -38,7 +38,7 @@ pub struct WorldJob {
     /// Checks what must hold whatever happened, and says at which place it does not.
     pub assert_sound: for<'a> fn(&'a World, &'a str) -> LocalBoxFuture<'a, ()>,
     /// What a run is compared by: everything live at Cloudflare, and what the users see.
-    pub essentials: for<'a> fn(&'a World) -> LocalBoxFuture<'a, Value>,
+    pub canonical_form: for<'a> fn(&'a World) -> LocalBoxFuture<'a, Value>,
     /// What is made of it once.
     pub once: OncePerJob,
 }
@@ -84,7 +84,7 @@ impl WorldJob {
             seed,
             objects,
             assert_sound: |_, _| Box::pin(std::future::ready(())),
-            essentials: |_| Box::pin(std::future::ready(Value::Null)),
+            canonical_form: |_| Box::pin(std::future::ready(Value::Null)),
             once: OncePerJob::new(),
         }
     }

@@ -9,7 +9,7 @@ use portolan_core::{Clock, Colour, OwnerId};
 use portolan_engine::{CancellationToken, Context, Drift, JobHandle, Provisions, Purity};
 use tokio::task::JoinHandle;
 
-use crate::gate::Gate;
+use crate::failpoints::Failpoints;
 use crate::job::WorldJob;
 use crate::pace::WorldPace;
 use crate::process::{OperatorProcess, ProcessStart, Processes};
@@ -35,9 +35,9 @@ impl Outside {
         self.lives.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Clients of Cloudflare whose requests go through a gate.
-    pub(crate) fn clients(&self, settings: ApiSettings, gate: Gate) -> Clients {
-        let transport = Arc::new(InProcess::new(self.line.clone(), gate));
+    /// Clients of Cloudflare whose requests go through failpoints.
+    pub(crate) fn clients(&self, settings: ApiSettings, failpoints: Failpoints) -> Clients {
+        let transport = Arc::new(InProcess::new(self.line.clone(), failpoints));
         Clients::new(settings, transport, self.clock.clone())
     }
 
@@ -69,17 +69,17 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a part of the operator whose requests go through a gate.
+    /// Starts a part of the operator whose requests go through failpoints.
     pub(crate) fn start(
         outside: &Outside,
         process: OperatorProcess,
         client: Client,
-        gate: Gate,
+        failpoints: Failpoints,
         pace: &WorldPace,
     ) -> Self {
         let context = Arc::new(Context { timing: pace.timing(), ..outside.context(client) });
         let settings = ApiSettings { seed: outside.seed, retry: pace.retry(), ..ApiSettings::default() };
-        let clients = Arc::new(outside.clients(settings, gate));
+        let clients = Arc::new(outside.clients(settings, failpoints));
         context.metrics.register(|registry| clients.metrics().register(registry));
         let shutdown = CancellationToken::new();
         let start = ProcessStart { process, life: outside.next_life(), drift: outside.drift, pace: *pace };

@@ -6,7 +6,7 @@ use kube::{Client, Config};
 pub use portolan_parity::Controllers;
 use portolan_parity::{ControlPlane, Durability, NotAvailable};
 
-use crate::gate::Gate;
+use crate::failpoints::Failpoints;
 use crate::rights::{Refusals, RoleIdentity};
 
 /// A running control plane.
@@ -31,12 +31,12 @@ impl RealServer {
         ClientBuilder::try_from(self.config.clone()).expect("the configuration is complete").build()
     }
 
-    /// A client that acts as somebody, through the gate.
-    pub(crate) fn client_as(&self, identity: &RoleIdentity, gate: &Gate, refusals: &Refusals) -> Client {
+    /// A client that acts as somebody, through the failpoints.
+    pub(crate) fn client_as(&self, identity: &RoleIdentity, failpoints: &Failpoints, refusals: &Refusals) -> Client {
         let mut config = self.config.clone();
         config.auth_info.impersonate = Some(identity.user.clone());
         config.auth_info.impersonate_groups = Some(identity.groups.clone());
         let builder = ClientBuilder::try_from(config).expect("the configuration is complete");
-        builder.with_layer(refusals).with_layer(gate).build()
+        builder.with_layer(refusals).with_layer(failpoints).build()
     }
 }

@@ -1,4 +1,4 @@
-//! The operator's way to the simulator: in process, through the gate.
+//! The operator's way to the simulator: in process, through the failpoints.
 //!
 //! A request that was sent goes on even if the operator dies meanwhile, as at the real API. Half of the latency passes
 //! before its effect, half after.
@@ -19,7 +19,7 @@ use rand::rngs::StdRng;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
-use crate::gate::{Gate, StopSide, System};
+use crate::failpoints::{Failpoints, StopSide, System};
 use crate::hooks::{HookedCall, Hooks};
 
 /// How long the operator waits for an answer.
@@ -92,12 +92,12 @@ impl SharedTransport {
 /// One operator's end of the line.
 pub(crate) struct InProcess {
     line: SharedTransport,
-    gate: Gate,
+    failpoints: Failpoints,
 }
 
 impl InProcess {
-    pub(crate) fn new(line: SharedTransport, gate: Gate) -> Self {
-        Self { line, gate }
+    pub(crate) fn new(line: SharedTransport, failpoints: Failpoints) -> Self {
+        Self { line, failpoints }
     }
 
     async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
@@ -125,6 +125,6 @@ impl Transport for InProcess {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, TransportError>> {
         portolan_engine::refuse_pure_step("Cloudflare");
         let text = format!("{} {}", request.method(), request.uri().path());
-        Box::pin(self.gate.step(System::Cloudflare, text, self.exchange(request)))
+        Box::pin(self.failpoints.step(System::Cloudflare, text, self.exchange(request)))
     }
 }

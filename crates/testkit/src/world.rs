@@ -26,8 +26,8 @@ use tower::Layer as _;
 use crate::clock;
 use crate::cloudflare::{Cloudflare, shown};
 use crate::cluster::Cluster;
-use crate::furnish;
-use crate::gate::{Gate, IoStep, System};
+use crate::failpoints::{Failpoints, IoStep, System};
+use crate::fixtures;
 use crate::job::WorldJob;
 use crate::operator::{Outside, Process};
 use crate::pace::{Stopwatch, WorldPace};
@@ -177,7 +177,7 @@ impl Builder {
     /// Makes the world and waits until it rests.
     pub async fn start(self) -> World {
         let world = self.make().await;
-        furnish::furnish(&world, self.plan, self.beside.is_some()).await;
+        fixtures::furnish(&world, self.plan, self.beside.is_some()).await;
         world.cloudflare.keep_seeded();
         if self.started {
             world.restart().await;
@@ -193,8 +193,8 @@ impl Builder {
             None => self.alone(),
         };
         let processes = self.processes();
-        let gates: Vec<(OperatorProcess, Gate)> =
-            processes.all.iter().map(|process| (*process, Gate::default())).collect();
+        let all_failpoints: Vec<(OperatorProcess, Failpoints)> =
+            processes.all.iter().map(|process| (*process, Failpoints::default())).collect();
         let server = self.server(&clock).await;
         World {
             cluster: Cluster::new(server.users_client(), self.job),
@@ -211,8 +211,8 @@ impl Builder {
                 plans: Arc::default(),
                 lives: AtomicU64::default(),
             },
-            gate: gates.first().map(|(_, gate)| gate.clone()).unwrap_or_default(),
-            gates,
+            failpoints: all_failpoints.first().map(|(_, failpoints)| failpoints.clone()).unwrap_or_default(),
+            all_failpoints,
             kept: OnceLock::new(),
             running: Mutex::default(),
             refusals: Refusals::default(),
@@ -278,13 +278,13 @@ impl WorldServer {
         }
     }
 
-    /// A client of the operator, which has an account of its own and goes through its gate.
-    fn operators_client(&self, identity: &RoleIdentity, gate: &Gate, refusals: &Refusals) -> Client {
+    /// A client of the operator, which has an account of its own and goes through its failpoints.
+    fn operators_client(&self, identity: &RoleIdentity, failpoints: &Failpoints, refusals: &Refusals) -> Client {
         match self {
-            Self::Real(server) => server.client_as(identity, gate, refusals),
+            Self::Real(server) => server.client_as(identity, failpoints, refusals),
             Self::Embedded(server) => {
                 let groups: Vec<&str> = identity.groups.iter().map(String::as_str).collect();
-                Client::new(gate.layer(refusals.layer(server.service_as(&identity.user, &groups))), "default")
+                Client::new(failpoints.layer(refusals.layer(server.service_as(&identity.user, &groups))), "default")
             }
         }
     }
@@ -306,13 +306,13 @@ pub struct World {
     /// The API's side.
     pub cloudflare: Cloudflare,
     /// What the operator does, step by step.
-    pub gate: Gate,
+    pub failpoints: Failpoints,
     /// How fast time goes.
     pub pace: WorldPace,
     pub(crate) outside: Outside,
     /// What the job's checks keep of it, where they do.
     kept: OnceLock<Box<dyn Any + Send + Sync>>,
-    gates: Vec<(OperatorProcess, Gate)>,
+    all_failpoints: Vec<(OperatorProcess, Failpoints)>,
     running: Mutex<Vec<(OperatorProcess, Process)>>,
     refusals: Refusals,
     runs_workloads: bool,
@@ -336,7 +336,7 @@ impl World {
 
     /// Whether the operator consists of several processes, which have rights of their own.
     pub(crate) fn is_apart(&self) -> bool {
-        self.gates.iter().any(|(process, _)| self.job().is_part(*process))
+        self.all_failpoints.iter().any(|(process, _)| self.job().is_part(*process))
     }
 
     /// Forgets how the cluster came to be as it is, as a server does in time: whoever goes on from an older version is told to
@@ -368,7 +368,7 @@ impl World {
 
     /// Clients of Cloudflare for such controllers, with the usual waits.
     pub fn clients(&self) -> Clients {
-        self.outside.clients(ApiSettings { seed: self.outside.seed, ..ApiSettings::default() }, Gate::default())
+        self.outside.clients(ApiSettings { seed: self.outside.seed, ..ApiSettings::default() }, Failpoints::default())
     }
 
     /// Waits until Cloudflare has worked on everything that was sent, whoever sent it and lives no more.
@@ -425,7 +425,7 @@ impl World {
     /// Starts the operator, which was killed or never ran.
     pub async fn restart(&self) {
         self.crash().await;
-        for (process, _) in &self.gates {
+        for (process, _) in &self.all_failpoints {
             self.restart_part(*process).await;
         }
     }
@@ -447,14 +447,14 @@ impl World {
     /// Starts one process of the operator anew.
     pub async fn restart_part(&self, process: OperatorProcess) {
         self.crash_part(process).await;
-        let gate = self.gate_of(process);
-        gate.open();
+        let failpoints = self.failpoints_of(process);
+        failpoints.open();
         let identity = rights::identity(self.job(), process);
-        let client = self.server.operators_client(&identity, gate, &self.refusals);
-        let started = Process::start(&self.outside, process, client, gate.clone(), &self.pace);
+        let client = self.server.operators_client(&identity, failpoints, &self.refusals);
+        let started = Process::start(&self.outside, process, client, failpoints.clone(), &self.pace);
         let mut running = self.running.lock().await;
         running.push((process, started));
-        running.sort_by_key(|(process, _)| self.gates.iter().position(|(one, _)| one == process));
+        running.sort_by_key(|(process, _)| self.all_failpoints.iter().position(|(one, _)| one == process));
     }
 
     /// Stops one process of the operator as a signal does.
@@ -471,14 +471,14 @@ impl World {
     }
 
     /// What one process of the operator does, step by step.
-    pub fn gate_of(&self, process: OperatorProcess) -> &Gate {
-        let found = self.gates.iter().find(|(one, _)| *one == process);
-        found.map(|(_, gate)| gate).expect("the world has such a process")
+    pub fn failpoints_of(&self, process: OperatorProcess) -> &Failpoints {
+        let found = self.all_failpoints.iter().find(|(one, _)| *one == process);
+        found.map(|(_, failpoints)| failpoints).expect("the world has such a process")
     }
 
     /// The processes that the operator consists of.
     pub fn parts(&self) -> Vec<OperatorProcess> {
-        self.gates.iter().map(|(process, _)| *process).collect()
+        self.all_failpoints.iter().map(|(process, _)| *process).collect()
     }
 
     /// How many objects are at work or due.
@@ -545,13 +545,13 @@ impl World {
         false
     }
 
-    fn gates(&self) -> impl Iterator<Item = &Gate> {
-        self.gates.iter().map(|(_, gate)| gate)
+    fn every_failpoints(&self) -> impl Iterator<Item = &Failpoints> {
+        self.all_failpoints.iter().map(|(_, failpoints)| failpoints)
     }
 
     /// Requests of any sort that the operator made.
     fn requests(&self) -> usize {
-        self.gates().map(Gate::requests).sum()
+        self.every_failpoints().map(Failpoints::requests).sum()
     }
 
     /// Lets time pass.
@@ -596,18 +596,18 @@ impl World {
 
     /// The operator's writes to the cluster since the last time.
     pub fn cluster_writes(&self) -> Vec<String> {
-        let steps = self.gates().flat_map(Gate::take);
+        let steps = self.every_failpoints().flat_map(Failpoints::take);
         steps.filter(|step| step.system == System::Kubernetes).map(|step| step.text).collect()
     }
 
     /// Forgets all requests and steps so far.
     pub fn forget(&self) {
         self.cloudflare.take_requests();
-        self.gates().for_each(|gate| drop(gate.take()));
+        self.every_failpoints().for_each(|failpoints| drop(failpoints.take()));
     }
 
     fn last_steps(&self) -> Vec<IoStep> {
-        let steps: Vec<IoStep> = self.gates().flat_map(Gate::steps).collect();
+        let steps: Vec<IoStep> = self.every_failpoints().flat_map(Failpoints::steps).collect();
         steps[steps.len().saturating_sub(12)..].to_vec()
     }
 
@@ -634,7 +634,7 @@ impl World {
     /// Looks for drift once more and gives back what was written because of it: nothing, in a world at rest.
     pub async fn late_writes(&self) -> Vec<String> {
         let before = self.cloudflare.simulator.request_count();
-        self.gates().for_each(|gate| drop(gate.take()));
+        self.every_failpoints().for_each(|failpoints| drop(failpoints.take()));
         self.drift_pass().await;
         self.settle().await;
         let log = self.cloudflare.simulator.requests();
@@ -649,8 +649,8 @@ impl World {
     }
 
     /// What a run is compared by: everything live at Cloudflare, and what the users see.
-    pub async fn essentials(&self) -> Value {
-        (self.job().essentials)(self).await
+    pub async fn canonical_form(&self) -> Value {
+        (self.job().canonical_form)(self).await
     }
 }
 

@@ -99,11 +99,12 @@ fn outputs(page: &mut String) {
 
 fn kinds_of(page: &mut String, job: &JobSheet) {
     for definition in (job.definitions)() {
-        kind(page, &definition["spec"]);
+        let spec = &definition["spec"];
+        kind(page, spec, &(job.permissions)(text(&spec["names"]["kind"])));
     }
 }
 
-fn kind(page: &mut String, spec: &Value) {
+fn kind(page: &mut String, spec: &Value, permissions: &[&str]) {
     let names = &spec["names"];
     let scope = if spec["scope"] == "Namespaced" { "in a namespace" } else { "of the cluster" };
     let short: Vec<&str> = items(&names["shortNames"]).filter_map(Value::as_str).collect();
@@ -114,6 +115,9 @@ fn kind(page: &mut String, spec: &Value) {
     let schema = &version["schema"]["openAPIV3Schema"];
     line(page, &format!("{}\n", text(&schema["description"])));
     line(page, &format!("An object {scope}; version `{}`{short}.\n", text(&version["name"])));
+    if !permissions.is_empty() {
+        line(page, &format!("A token that serves it needs the permission `{}`.\n", permissions.join("`, `")));
+    }
     for part in ["spec", "status"] {
         let Some(fields) = schema.pointer(&format!("/properties/{part}")) else { continue };
         line(page, &format!("`{part}`\n"));

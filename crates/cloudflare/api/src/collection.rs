@@ -50,6 +50,23 @@ pub struct Batch {
     pub max: usize,
 }
 
+/// The permission of a token that grants a collection, as the dashboard names it: to look, and to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenPermission {
+    /// To look.
+    pub read: &'static str,
+    /// To look and to change.
+    pub edit: &'static str,
+}
+
+/// A permission by its name without the level: `token_permission!("Zone · DNS")`.
+#[macro_export]
+macro_rules! token_permission {
+    ($name:literal) => {
+        $crate::TokenPermission { read: concat!($name, " · Read"), edit: concat!($name, " · Edit") }
+    };
+}
+
 /// A collection of remote objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collection {
@@ -79,6 +96,8 @@ pub struct Collection {
     pub refuses_duplicates: bool,
     /// Bodies or answers carry secrets.
     pub masked: bool,
+    /// What a token must be allowed.
+    pub permission: TokenPermission,
 }
 
 /// A collection, and what is kept of its objects: who asks for the one gets the other, so no two callers keep two things.
@@ -147,6 +166,7 @@ macro_rules! collection {
             batch: None,
             refuses_duplicates: false,
             masked: false,
+            permission: $crate::token_permission!(""),
         }
     };
 }

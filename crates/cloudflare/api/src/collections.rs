@@ -1,24 +1,34 @@
-//! The collections that Portolan knows, a row each.
+//! The collections that Portolan knows, a row each. Permissions are named as in the dashboard:
+//! <https://developers.cloudflare.com/fundamentals/api/reference/permissions/>; those of virtual networks and routes:
+//! <https://developers.cloudflare.com/api/resources/zero_trust/subresources/networks/>.
 
-use crate::collection;
 use crate::collection::{Batch, Collection, Paging, TypedCollection, Verb};
 use crate::objects::{
-    AccessGroup, Account, DnsRecord, GatewayConfiguration, NetworkRoute, Tunnel, VirtualNetwork, Zone,
+    AccessGroup, Account, DnsRecord, GatewayConfiguration, IdentityProvider, NetworkRoute, Tunnel, VirtualNetwork, Zone,
 };
+use crate::{collection, token_permission};
 
 /// Accounts that the credential sees.
-pub static ACCOUNTS: TypedCollection<Account> =
-    TypedCollection::of(Collection { per_page: 50, ..collection!(Root, "accounts", "accounts") });
+pub static ACCOUNTS: TypedCollection<Account> = TypedCollection::of(Collection {
+    per_page: 50,
+    permission: token_permission!("Account · Account Settings"),
+    ..collection!(Root, "accounts", "accounts")
+});
 
 /// Zones that the credential sees.
-pub static ZONES: TypedCollection<Zone> =
-    TypedCollection::of(Collection { per_page: 50, refuses_duplicates: true, ..collection!(Root, "zones", "zones") });
+pub static ZONES: TypedCollection<Zone> = TypedCollection::of(Collection {
+    per_page: 50,
+    refuses_duplicates: true,
+    permission: token_permission!("Zone · Zone"),
+    ..collection!(Root, "zones", "zones")
+});
 
 /// A zone's records. A second record with the same type, name and content is refused (81058), one with the same type and
 /// name is not.
 pub static DNS_RECORDS: TypedCollection<DnsRecord> = TypedCollection::of(Collection {
     per_page: 5_000,
     batch: Some(Batch { template: "/zones/{zone_id}/dns_records/batch", max: 200 }),
+    permission: token_permission!("Zone · DNS"),
     ..collection!(Zone, "dns_records", "dns_records")
 });
 
@@ -27,6 +37,7 @@ pub static VIRTUAL_NETWORKS: TypedCollection<VirtualNetwork> = TypedCollection::
     paging: Paging::Single,
     list_query: &[("is_deleted", "false")],
     refuses_duplicates: true,
+    permission: token_permission!("Account · Cloudflare Tunnel"),
     ..collection!(Account, "virtual_networks", "teamnet/virtual_networks")
 });
 
@@ -35,6 +46,7 @@ pub static NETWORK_ROUTES: TypedCollection<NetworkRoute> = TypedCollection::of(C
     per_page: 1_000,
     list_query: &[("is_deleted", "false")],
     refuses_duplicates: true,
+    permission: token_permission!("Account · Cloudflare Tunnel"),
     ..collection!(Account, "network_routes", "teamnet/routes")
 });
 
@@ -44,6 +56,7 @@ pub static TUNNELS: TypedCollection<Tunnel> = TypedCollection::of(Collection {
     list_query: &[("is_deleted", "false")],
     refuses_duplicates: true,
     masked: true,
+    permission: token_permission!("Account · Cloudflare Tunnel"),
     ..collection!(Account, "tunnels", "cfd_tunnel")
 });
 
@@ -52,17 +65,23 @@ pub static ACCESS_APPS: Collection = Collection {
     per_page: 1_000,
     update: Verb::Put,
     refuses_duplicates: true,
+    permission: token_permission!("Account · Access: Apps and Policies"),
     ..collection!(Account, "access_apps", "access/apps")
 };
 
 /// An account's reusable Access policies. Names are not unique.
-pub static ACCESS_POLICIES: Collection =
-    Collection { per_page: 1_000, update: Verb::Put, ..collection!(Account, "access_policies", "access/policies") };
+pub static ACCESS_POLICIES: Collection = Collection {
+    per_page: 1_000,
+    update: Verb::Put,
+    permission: token_permission!("Account · Access: Apps and Policies"),
+    ..collection!(Account, "access_policies", "access/policies")
+};
 
 /// An account's Access groups. Names are not unique.
 pub static ACCESS_GROUPS: TypedCollection<AccessGroup> = TypedCollection::of(Collection {
     per_page: 1_000,
     update: Verb::Put,
+    permission: token_permission!("Account · Access: Organizations, Identity Providers, and Groups"),
     ..collection!(Account, "access_groups", "access/groups")
 });
 
@@ -71,26 +90,32 @@ pub static SERVICE_TOKENS: Collection = Collection {
     per_page: 1_000,
     update: Verb::Put,
     masked: true,
+    permission: token_permission!("Account · Access: Service Tokens"),
     ..collection!(Account, "service_tokens", "access/service_tokens")
 };
 
 /// Where an account's users log in.
-pub static IDENTITY_PROVIDERS: Collection = Collection {
+pub static IDENTITY_PROVIDERS: TypedCollection<IdentityProvider> = TypedCollection::of(Collection {
     per_page: 1_000,
     update: Verb::Put,
     masked: true,
+    permission: token_permission!("Account · Access: Organizations, Identity Providers, and Groups"),
     ..collection!(Account, "identity_providers", "access/identity_providers")
-};
+});
 
 /// An account's Gateway configuration. A PATCH replaces the groups of settings that it names.
 pub static GATEWAY_CONFIGURATION: TypedCollection<GatewayConfiguration> = TypedCollection::of(Collection {
     paging: Paging::Document,
+    permission: token_permission!("Account · Zero Trust"),
     ..collection!(Account, "gateway_configuration", "gateway/configuration")
 });
 
 /// A zone's certificates at the edge, active or not.
-pub static CERTIFICATE_PACKS: Collection =
-    Collection { list_query: &[("status", "all")], ..collection!(Zone, "certificate_packs", "ssl/certificate_packs") };
+pub static CERTIFICATE_PACKS: Collection = Collection {
+    list_query: &[("status", "all")],
+    permission: token_permission!("Zone · SSL and Certificates"),
+    ..collection!(Zone, "certificate_packs", "ssl/certificate_packs")
+};
 
 #[cfg(test)]
 mod tests {

@@ -90,6 +90,12 @@ impl<T: Item> CollectionHandle<T> {
         Self { shared: self.shared.clone(), writer: self.writer.clone(), retry, gate }
     }
 
+    /// The same handle for writes that are sent while this gate is open too.
+    #[must_use]
+    pub fn within(&self, gate: &WriteGate) -> Self {
+        self.view(self.retry, self.gate.and(gate))
+    }
+
     fn options(&self, lane: Lane) -> CallOptions {
         CallOptions { lane, retry: self.retry }
     }

@@ -47,7 +47,7 @@ pub use call::transport::{HttpTransport, Transport, TransportError};
 pub use call::{envelope, error};
 pub use client::Client;
 pub use clients::{Clients, Readers};
-pub use collection::{Batch, Collection, Page, Paging, Scope, TypedCollection, Verb};
+pub use collection::{Batch, Collection, Page, Paging, Scope, TokenPermission, TypedCollection, Verb};
 pub use credential::{Credential, Identity};
 pub use document::Document;
 pub use handle::{CollectionHandle, Created};

@@ -8,6 +8,7 @@ mod policy;
 mod records;
 mod redirect;
 mod rule;
+mod sight;
 mod token;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,16 +18,17 @@ use portolan_cloudflare_api::objects::DnsRecord;
 use portolan_cloudflare_api::{
     ApiError, Client, CollectionHandle, ErrorClass, Lane, NearlyFull, PendingWrite, collections, is_near,
 };
-use portolan_core::{Change, Class, Plan, Problem};
-use portolan_publication::{Footprint, Notice};
+use portolan_core::{Change, Class, Notice, Plan, Problem};
+use portolan_publication::Footprint;
 
 use crate::app::{APPS, App};
 use crate::inventory::Inventory;
 use crate::journal::{Applied, Failed, Journal};
 use crate::policy::{POLICIES, ReusablePolicy};
 use crate::quota::{self, Counted};
-use crate::step::{Course, Exposure, Stage, Step, Work};
+use crate::step::{Course, Exposure, ExposureStep, Stage, Work};
 use crate::token::{ServiceToken, TOKENS};
+use sight::AppSight;
 
 /// Carries a plan out.
 pub async fn apply(client: &Client, exposure: &Exposure, journal: &impl Journal) -> Result<Applied, Failed> {
@@ -83,6 +85,7 @@ struct StepRun<'a, J> {
     held: Inventory,
     /// The application as it was last seen in this run.
     app: Option<App>,
+    seen: AppSight,
     /// Our own reusable policies that were made in this run, by name.
     own: BTreeMap<String, String>,
     notices: Vec<Notice>,
@@ -90,7 +93,7 @@ struct StepRun<'a, J> {
     token_created: bool,
     faults: Vec<(Stage, Fault)>,
     /// The first step whose content the API refused.
-    refused: Option<Step>,
+    refused: Option<ExposureStep>,
     expected_edits: BTreeMap<String, PendingWrite>,
     expected_records: BTreeMap<String, PendingWrite<DnsRecord>>,
 }
@@ -105,6 +108,7 @@ impl<'a, J: Journal> StepRun<'a, J> {
             stage: None,
             held: exposure.held.clone(),
             app: None,
+            seen: AppSight::default(),
             own: BTreeMap::new(),
             notices: exposure.notices.clone(),
             changes: Vec::new(),
@@ -170,7 +174,7 @@ impl<'a, J: Journal> StepRun<'a, J> {
         self.held.footprint(&self.exposure.place)
     }
 
-    async fn take(&mut self, step: &Step) {
+    async fn take(&mut self, step: &ExposureStep) {
         let stage = step.work.stage();
         if self.faults.iter().any(|(failed, _)| self.blocks(*failed, stage)) {
             return;
@@ -239,7 +243,7 @@ impl<'a, J: Journal> StepRun<'a, J> {
         self.exposure.course == Course::Publish && !self.faults.is_empty()
     }
 
-    async fn perform(&mut self, step: &Step) -> Result<StepEffect, Fault> {
+    async fn perform(&mut self, step: &ExposureStep) -> Result<StepEffect, Fault> {
         match &step.work {
             Work::CreateToken { name, duration, rotation } => {
                 self.create_token(name, duration, rotation.as_ref()).await

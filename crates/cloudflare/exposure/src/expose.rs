@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use portolan_cloudflare_api::{Client, Reader};
-use portolan_core::{Mark, Problem};
+use portolan_core::{Mark, Notice, Problem};
 use portolan_publication::{Desired, Footprint, Intent};
 
 use crate::apply::apply_again;
@@ -206,7 +206,7 @@ impl Failed {
     }
 }
 
-fn extend_notices(all: &mut Vec<portolan_publication::Notice>, more: Vec<portolan_publication::Notice>) {
+fn extend_notices(all: &mut Vec<Notice>, more: Vec<Notice>) {
     for notice in more {
         if !all.contains(&notice) {
             all.push(notice);

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::future::Future;
 
-use portolan_core::{Plan, Problem, WriteGate};
-use portolan_publication::{Footprint, Notice};
+use portolan_core::{Notice, Plan, Problem, WriteGate};
+use portolan_publication::Footprint;
 use secrecy::SecretString;
 
 use crate::live::Live;
 use crate::plan_context::PlanContext;
-use crate::step::{Exposure, Step};
+use crate::step::{Exposure, ExposureStep};
 
 /// Persists what happens while a plan is applied.
 pub trait Journal: Sync {
@@ -95,7 +95,7 @@ pub struct Failed {
     /// The world was not as it was when the plan was made: gathering and planning again at once may help.
     pub stale: bool,
     /// The step whose content the API refused, where that may be because the world was not as it seemed.
-    pub refused: Option<Step>,
+    pub refused: Option<ExposureStep>,
     /// What the user should be told all the same.
     pub notices: Vec<Notice>,
     /// Whether a token was made in this run.

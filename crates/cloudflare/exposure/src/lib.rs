@@ -32,7 +32,7 @@ mod wall;
 mod withdraw;
 
 pub use portolan_publication::{
-    Access, Desired, Footprint, Former, Intent, Notice, Part, Record, Rotate, Rule, Token, reasons,
+    Access, Desired, Footprint, Former, Intent, Part, Record, Rotate, Rule, Token, reasons,
 };
 
 pub use app::{APPS, App};
@@ -47,7 +47,7 @@ pub use policy::ReusablePolicy;
 pub use quota::Counted;
 pub use recover::{Conventions, recover, stands};
 pub use redirect::Redirects;
-pub use step::{Exposure, Step};
+pub use step::{Exposure, ExposureStep};
 pub use token::ServiceToken;
 pub use tunnel::{TunnelState, UNUSABLE_KEPT, Unusable, unusable};
 pub use withdraw::withdraw;

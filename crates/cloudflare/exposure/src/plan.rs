@@ -22,15 +22,15 @@ pub(crate) use wall::{open_below, unavailable};
 
 use std::collections::BTreeSet;
 
-use portolan_core::{Hostname, Mark, Problem};
-use portolan_publication::{Desired, Footprint, Notice, Record};
+use portolan_core::{Hostname, Mark, Notice, Problem};
+use portolan_publication::{Desired, Footprint, Record};
 
 use crate::app::AppWish;
 use crate::inventory::{Inventory, ZoneAndTunnel};
 use crate::live::Live;
 use crate::plan_context::PlanContext;
 use crate::quota::{self, Counted};
-use crate::step::{Course, Exposure, Step};
+use crate::step::{Course, Exposure, ExposureStep};
 
 /// What to do so that the name becomes what is desired. Fails, and then nothing is to be written, where something that is
 /// needed is missing or stands in the way.
@@ -52,11 +52,11 @@ pub fn plan(desired: &Desired, recorded: &Footprint, live: &Live, context: &Plan
 
 /// The steps of each part, still without their order.
 struct StepsByPart {
-    token: Vec<Step>,
+    token: Vec<ExposureStep>,
     app: app::AppMatch,
     rule: Option<rule::RuleStep>,
-    records: Vec<Step>,
-    redirect: Vec<Step>,
+    records: Vec<ExposureStep>,
+    redirect: Vec<ExposureStep>,
 }
 
 struct Planner<'a> {
@@ -128,18 +128,18 @@ impl<'a> Planner<'a> {
         self.held.hostnames().iter().any(|held| *held != self.name())
     }
 
-    fn in_order(&mut self, parts: StepsByPart, wish: Option<&AppWish>) -> Result<Vec<Step>, Problem> {
+    fn in_order(&mut self, parts: StepsByPart, wish: Option<&AppWish>) -> Result<Vec<ExposureStep>, Problem> {
         let StepsByPart { token, app, rule, records, redirect } = parts;
         let (own, own_ids) = self.own_policies(wish)?;
         let early = self.early_app(&app, wish, !token.is_empty() || !own.is_empty());
         let follows = app.follows(self.name());
-        let publishes = rule.as_ref().is_some_and(|rule| rule.publishes) || records.iter().any(Step::publishes);
+        let publishes = rule.as_ref().is_some_and(|rule| rule.publishes) || records.iter().any(ExposureStep::publishes);
         let confirm = self.confirmation(&app, wish, publishes);
         let protect = self.app_steps(app, wish, early.is_some(), &own_ids).or(confirm);
         let publish = rule.into_iter().map(|rule| rule.step).chain(records).chain(redirect);
         let retire = self.retire();
         let named = self.name_token(&token);
-        let mut steps: Vec<Step> = early.into_iter().chain(token).chain(own).collect();
+        let mut steps: Vec<ExposureStep> = early.into_iter().chain(token).chain(own).collect();
         match (wish.is_some() && self.leaves_a_name(), follows) {
             (true, true) => {
                 steps.extend(retire);
@@ -162,7 +162,7 @@ impl<'a> Planner<'a> {
         Ok(steps)
     }
 
-    fn finish(self, steps: Vec<Step>) -> Exposure {
+    fn finish(self, steps: Vec<ExposureStep>) -> Exposure {
         Exposure {
             steps,
             notices: self.notices,

@@ -2,8 +2,7 @@
 //! comes near → a sentence for the user.
 
 use portolan_cloudflare_api::{ApiError, NearlyFull};
-use portolan_core::{Problem, reasons as core_reasons};
-use portolan_publication::Notice;
+use portolan_core::{Notice, Problem, reasons as core_reasons};
 
 /// Something of which an account, a zone or an application may have only so many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,8 +1,8 @@
 //! The ordered plan of a name: what is written, and what is ours before the first write.
 
 use jiff::Timestamp;
-use portolan_core::{Action, Change, Hostname, Mark, Plan};
-use portolan_publication::{Notice, Rule};
+use portolan_core::{Action, Change, Hostname, Mark, Notice, Plan};
+use portolan_publication::Rule;
 use serde_json::Value;
 
 use crate::app::{App, AppWish};
@@ -15,7 +15,7 @@ use crate::wall::Wall;
 #[derive(Clone, Debug)]
 pub struct Exposure {
     /// What is written, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ExposureStep>,
     /// What the user should be told.
     pub notices: Vec<Notice>,
     pub(crate) account_id: String,
@@ -55,24 +55,23 @@ impl Exposure {
 
 /// One step: usually one call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct ExposureStep {
     /// What it changes, for people.
     pub changes: Vec<Change>,
     pub(crate) work: Work,
 }
 
-impl Step {
+impl ExposureStep {
     pub(crate) fn new(change: Change, work: Work) -> Self {
         portolan_core::waypoint!();
         Self { changes: vec![change], work }
     }
 }
 
-impl Step {
+impl ExposureStep {
     /// Whether records are written by which requests arrive.
     pub(crate) fn publishes(&self) -> bool {
-        let published = |work: &RecordWork| matches!(work, RecordWork::Create { .. } | RecordWork::Update { .. });
-        matches!(&self.work, Work::Records { work, .. } if work.iter().any(published))
+        matches!(&self.work, Work::Records { work, .. } if work.iter().any(RecordWork::publishes))
     }
 }
 
@@ -134,6 +133,13 @@ pub(crate) enum RecordWork {
         id: String,
         body: Option<Value>,
     },
+}
+
+impl RecordWork {
+    /// Whether requests arrive by what it writes.
+    pub(crate) fn publishes(&self) -> bool {
+        matches!(self, Self::Create { .. } | Self::Update { .. })
+    }
 }
 
 /// What a step does.

@@ -4,8 +4,8 @@
 //! else marked, or an application that now stands for another name, is not ours any more.
 
 use portolan_cloudflare_api::Entry;
-use portolan_core::{Change, Mark, Problem};
-use portolan_publication::{Footprint, Notice, Part};
+use portolan_core::{Change, Mark, Notice, Problem};
+use portolan_publication::{Footprint, Part};
 use serde_json::json;
 
 use crate::app::App;
@@ -18,7 +18,7 @@ use crate::plan::{
 };
 use crate::plan_context::PlanContext;
 use crate::policy::is_marked;
-use crate::step::{Course, Exposure, RuleClaim, Step, Work};
+use crate::step::{Course, Exposure, ExposureStep, RuleClaim, Work};
 
 const WHY: &str = "the name is withdrawn";
 /// What follows a tunnel's id in the name that a CNAME leads to.
@@ -57,9 +57,9 @@ impl<'a> Withdrawal<'a> {
         self.account_id().unwrap_or_default()
     }
 
-    fn records(&mut self) -> Vec<Step> {
+    fn records(&mut self) -> Vec<ExposureStep> {
         find_records(&mut self.held, self.live, self.mark, None);
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<ExposureStep> = Vec::new();
         for held in &self.held.records {
             let Some(entry) = self.live.record(&held.zone_id, &held.id) else { continue };
             if held.adopted {
@@ -68,12 +68,12 @@ impl<'a> Withdrawal<'a> {
             let (change, work) = removal(self.mark, held, entry);
             let (zone_id, hostname) = (held.zone_id.clone(), held.hostname.clone());
             let work = Work::Records { zone_id, hostname, work: vec![work] };
-            steps.push(Step { changes: change.into_iter().collect(), work });
+            steps.push(ExposureStep { changes: change.into_iter().collect(), work });
         }
         steps
     }
 
-    fn rules(&mut self) -> Vec<Step> {
+    fn rules(&mut self) -> Vec<ExposureStep> {
         find_rules(&mut self.held, self.live, self.context);
         self.find_rules();
         let mut steps = Vec::new();
@@ -107,7 +107,7 @@ impl<'a> Withdrawal<'a> {
         self.held.rules.extend(found);
     }
 
-    fn redirects(&mut self) -> Vec<Step> {
+    fn redirects(&mut self) -> Vec<ExposureStep> {
         find_redirects(&mut self.held, self.live, self.mark);
         let steps = self.held.redirects.iter().map(|held| {
             let target = changes::redirect(&held.zone_id, &held.hostname, Some(&held.rule_id));
@@ -116,16 +116,19 @@ impl<'a> Withdrawal<'a> {
                 ruleset_id: held.ruleset_id.clone(),
                 rule_id: held.rule_id.clone(),
             };
-            Step::new(Change::delete(target, json!({"hostname": held.hostname}), WHY), work)
+            ExposureStep::new(Change::delete(target, json!({"hostname": held.hostname}), WHY), work)
         });
         steps.collect()
     }
 
-    fn app(&mut self) -> Option<Step> {
+    fn app(&mut self) -> Option<ExposureStep> {
         let entry = self.find_app()?;
         let held = self.held.app.clone()?;
         if !held.adopted {
-            return Some(Step::new(changes::app_gone(&self.account(), entry, WHY), Work::DeleteApp { id: held.id }));
+            return Some(ExposureStep::new(
+                changes::app_gone(&self.account(), entry, WHY),
+                Work::DeleteApp { id: held.id },
+            ));
         }
         self.notices.push(released(Part::App, &held.id));
         self.held.app = None;
@@ -133,10 +136,10 @@ impl<'a> Withdrawal<'a> {
         let body = entry.item.without_token(&token_id)?;
         let target = changes::app(&self.account(), &entry.item.domain(), Some(&entry.id));
         let change = Change::update(target, entry.item.shown(), body, "the token goes");
-        Some(Step::new(change, Work::DetachToken { app_id: entry.id.clone(), token_id }))
+        Some(ExposureStep::new(change, Work::DetachToken { app_id: entry.id.clone(), token_id }))
     }
 
-    fn old_apps(&mut self) -> Vec<Step> {
+    fn old_apps(&mut self) -> Vec<ExposureStep> {
         let (account, live) = (self.account(), self.live);
         self.held
             .old_apps
@@ -166,7 +169,7 @@ impl<'a> Withdrawal<'a> {
         Some(entry)
     }
 
-    fn policies(&mut self) -> Vec<Step> {
+    fn policies(&mut self) -> Vec<ExposureStep> {
         let live = self.live;
         let ours = |id: &String| {
             let entry = live.policies.iter().find(|entry| entry.id == *id);
@@ -182,7 +185,7 @@ impl<'a> Withdrawal<'a> {
         gone.map(|entry| policy_gone(&self.account(), entry)).collect()
     }
 
-    fn token(&mut self) -> Option<Step> {
+    fn token(&mut self) -> Option<ExposureStep> {
         if let Some(held) = self.held.token.clone() {
             let entry = self.live.token(&held.id);
             if held.adopted || entry.is_none() {
@@ -196,7 +199,7 @@ impl<'a> Withdrawal<'a> {
         Some(token_gone(&self.account(), entry, WHY))
     }
 
-    fn finish(self, steps: Vec<Step>) -> Exposure {
+    fn finish(self, steps: Vec<ExposureStep>) -> Exposure {
         let account_id = self.account();
         let place = ZoneAndTunnel {
             account_id: self.account_id(),

@@ -2,7 +2,7 @@
 //! who makes it reachable.
 //!
 //! ```text
-//! jobs/zerotrust/model ── Desired ──▶ exposure ── Footprint, Notice ──▶ state, status, events
+//! jobs/zerotrust/model ── Desired ──▶ exposure ── Footprint ──▶ state, status
 //!                                     (Intent is noted before its first call)
 //! ```
 //!
@@ -11,10 +11,8 @@
 mod desired;
 mod footprint;
 mod intent;
-mod notice;
 pub mod reasons;
 
 pub use desired::{Access, Desired, Record, Rotate, Rule, Token};
 pub use footprint::{Footprint, Former, Part};
 pub use intent::Intent;
-pub use notice::Notice;

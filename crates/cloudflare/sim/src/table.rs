@@ -19,6 +19,7 @@ use crate::{
     reply::Refusal,
     rulesets,
     state::State,
+    store::text,
     tunnel, virtual_network, zone,
 };
 
@@ -115,6 +116,56 @@ pub(crate) struct Collection {
     pub(crate) statuses: (u16, u16),
     pub(crate) rules: Rules,
 }
+
+/// What rows have unless they say otherwise.
+pub(crate) const ROW: Collection = Collection {
+    name: "",
+    what: "",
+    scope: Below::Account,
+    path: "",
+    id: IdForm::Uuid,
+    actions: PATCHED,
+    fields: &[],
+    filters: &[],
+    paging: Paging::Pages { default: 20, min: 5, max: 50 },
+    soft_delete: false,
+    times: ("created_at", None),
+    key: |value| text(value, "name").to_owned(),
+    duplicate: None,
+    not_found: Fail(404, 1001, "not found"),
+    invalid: 1004,
+    group: "",
+    statuses: (200, 200),
+    rules: PLAIN,
+};
+
+/// For what is made elsewhere.
+pub(crate) const LOOKED_AT: &[CollectionAction] = &[CollectionAction::List, CollectionAction::Get];
+/// For what is changed member by member.
+pub(crate) const PATCHED: &[CollectionAction] = &[
+    CollectionAction::List,
+    CollectionAction::Get,
+    CollectionAction::Create,
+    CollectionAction::Patch,
+    CollectionAction::Delete,
+];
+/// For what is changed as a whole.
+pub(crate) const REPLACED: &[CollectionAction] = &[
+    CollectionAction::List,
+    CollectionAction::Get,
+    CollectionAction::Create,
+    CollectionAction::Replace,
+    CollectionAction::Delete,
+];
+/// For what is changed in either way.
+pub(crate) const ALL_ACTIONS: &[CollectionAction] = &[
+    CollectionAction::List,
+    CollectionAction::Get,
+    CollectionAction::Create,
+    CollectionAction::Replace,
+    CollectionAction::Patch,
+    CollectionAction::Delete,
+];
 
 /// Everything that is served.
 pub(crate) static COLLECTIONS: &[&Collection] = &[

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::{ObjectKey, OwnerId, Plan};
+use crate::{MarkField, ObjectKey, OwnerId, Plan};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Record {
@@ -17,22 +17,15 @@ struct Record {
 }
 
 impl Item for Record {
-    const MARK_LIMIT: Option<usize> = Some(100);
+    const MARK: Option<MarkField<Self>> =
+        Some(MarkField { limit: 100, text: |record| &record.comment, set: |record, text| record.comment = text });
 
     fn natural_key(&self) -> String {
         self.name.clone()
     }
 
-    fn mark_text(&self) -> &str {
-        &self.comment
-    }
-
     fn normalise(&mut self) {
         self.content = self.content.to_lowercase();
-    }
-
-    fn set_mark_text(&mut self, text: String) {
-        self.comment = text;
     }
 
     fn replaces(&self, old: &Self) -> bool {

@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 
 use crate::context::Context;
 use crate::dispatch::backoff;
-use crate::dispatch::fingerprint::{fingerprint, key_of, version_of};
+use crate::dispatch::fingerprint::{fingerprint_for, key_of, version_of};
 use crate::dispatch::handle::Handle;
 use crate::dispatch::store::Projected;
 use crate::observe::metrics::word;
@@ -126,7 +126,7 @@ impl<R: Reconcile> Dispatcher<R> {
     }
 
     fn print(&self, meta: &ObjectMeta) -> u64 {
-        fingerprint(meta, |name| self.reconciler.reacts_to_annotation(name))
+        fingerprint_for(&self.context, &*self.reconciler, meta)
     }
 
     /// Keeps what there is to know of an object; answers the fingerprint of its last pass, or none for old news.
@@ -167,7 +167,7 @@ impl<R: Reconcile> Dispatcher<R> {
 
     fn project(&self, object: &R::Object) -> R::Projection {
         let reconciler = &self.reconciler;
-        self.context.purity.step(|| reconciler.project(object))
+        self.context.pure(|| reconciler.project(object))
     }
 
     fn keep_payload(&mut self, key: ObjectKey, raw: Guarded<R::Object>) {

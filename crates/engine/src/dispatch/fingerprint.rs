@@ -5,6 +5,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use kube::api::ObjectMeta;
 use portolan_core::ObjectKey;
 
+use crate::context::Context;
+use crate::reconcile::Reconcile;
+
 /// The key of an object.
 pub fn key_of(meta: &ObjectMeta) -> ObjectKey {
     ObjectKey { namespace: meta.namespace.clone(), name: meta.name.clone().unwrap_or_default() }
@@ -18,7 +21,7 @@ pub(crate) fn version_of(meta: &ObjectMeta) -> u64 {
 /// A digest of what makes an object worth a run: generation, heeded annotations, finalizers, deletion.
 ///
 /// Labels and status are not in it. Kinds without generations count every version.
-pub(crate) fn fingerprint(meta: &ObjectMeta, reacts: impl Fn(&str) -> bool) -> u64 {
+fn fingerprint(meta: &ObjectMeta, reacts: impl Fn(&str) -> bool) -> u64 {
     let mut hasher = DefaultHasher::new();
     meta.uid.hash(&mut hasher);
     match meta.generation {
@@ -31,6 +34,11 @@ pub(crate) fn fingerprint(meta: &ObjectMeta, reacts: impl Fn(&str) -> bool) -> u
         (name, value).hash(&mut hasher);
     }
     hasher.finish()
+}
+
+/// The same, with those annotations that a controller reacts to.
+pub(crate) fn fingerprint_for<R: Reconcile>(context: &Context, reconciler: &R, meta: &ObjectMeta) -> u64 {
+    context.pure(|| fingerprint(meta, |name| reconciler.reacts_to_annotation(name)))
 }
 
 #[cfg(test)]

@@ -10,10 +10,9 @@ use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
-use portolan_core::{Clock, reasons, text};
+use portolan_core::{Clock, Notice, reasons, text};
 use tokio::time::Instant;
 
-use crate::pass::report::Notice;
 use crate::pass::status::in_time;
 
 /// The API's limit on a note.

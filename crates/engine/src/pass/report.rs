@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use portolan_core::{Class, NewCondition, Problem};
+use portolan_core::{Class, NewCondition, Notice, Problem};
 use serde_json::Value;
 
 /// What the user gets to see after a pass.
@@ -38,47 +38,5 @@ impl Report {
             events,
             ..Self::default()
         }
-    }
-}
-
-/// Whether an event is good news.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// Something was done.
-    Normal,
-    /// Something needs attention.
-    Warning,
-}
-
-impl Severity {
-    /// The word that events carry.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
-    }
-}
-
-/// One event to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// Whether it is good news.
-    pub severity: Severity,
-    /// One word, as `SyncFailed`.
-    pub reason: &'static str,
-    /// A sentence.
-    pub message: String,
-}
-
-impl Notice {
-    /// Something was done.
-    pub fn normal(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Normal, reason, message: message.into() }
-    }
-
-    /// Something needs attention.
-    pub fn warning(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, reason, message: message.into() }
     }
 }

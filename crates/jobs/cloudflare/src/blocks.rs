@@ -34,6 +34,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kind::{CredentialsFrom, InlineSecret, Needs};
+use crate::reference::{NamedBy, RemoteReference};
 
 pub use access_rules::{AccessRule, AccessRules, IdentityProviderReference};
 pub use gateway_settings::GatewaySettings;
@@ -257,11 +258,6 @@ impl TunnelReference {
         }
     }
 
-    /// The name that is meant.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The namespace that is meant, seen from an object in namespace `from` (none: of the cluster).
     pub fn namespace_or<'a>(&'a self, from: Option<&'a str>) -> Option<&'a str> {
         match self.kind {
@@ -272,18 +268,11 @@ impl TunnelReference {
         }
     }
 
-    /// The object that is meant, seen from an object in namespace `from`.
-    pub fn key(&self, from: Option<&str>) -> ObjectKey {
-        ObjectKey { namespace: self.namespace_or(from).map(str::to_owned), name: self.name.clone() }
-    }
-}
-
-impl fmt::Display for TunnelReference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.kind, self.namespace.as_deref()) {
-            (TunnelKind::Tunnel, Some(namespace)) => write!(f, "Tunnel {namespace}/{}", self.name),
-            (TunnelKind::Tunnel | TunnelKind::ClusterTunnel, _) => write!(f, "{} {}", self.kind(), self.name),
-        }
+    /// The tunnel that is meant, seen from an object in namespace `from`.
+    pub(crate) fn reference(&self, from: Option<&str>) -> RemoteReference {
+        let namespace = self.namespace_or(from).map(str::to_owned);
+        let by = NamedBy::Object(ObjectKey { namespace, name: self.name.clone() });
+        RemoteReference { kind: self.kind(), by, field: "tunnelRef" }
     }
 }
 
@@ -307,18 +296,12 @@ pub struct VirtualNetworkReference {
 }
 
 impl VirtualNetworkReference {
-    /// Name of the `VirtualNetwork` object, where it is meant by that.
-    pub fn name(&self) -> Option<&str> {
-        self.name.as_deref().filter(|_| self.cloudflare_id.is_none())
-    }
-
-    /// Something that differs between networks, from the reference alone; for telling claims apart.
-    pub(crate) fn place(&self) -> String {
-        match (&self.cloudflare_id, &self.name, &self.cloudflare_name) {
-            (Some(id), _, _) => format!(" in network id {id}"),
-            (None, Some(name), _) => format!(" in VirtualNetwork {name}"),
-            (None, None, name) => format!(" in network {}", name.as_deref().unwrap_or_default()),
-        }
+    /// The network that is meant: the account's default one where nothing is said.
+    pub(crate) fn reference(said: Option<&Self>) -> RemoteReference {
+        let named =
+            |one: &Self| NamedBy::one_of(one.name.as_ref(), one.cloudflare_id.as_ref(), one.cloudflare_name.as_ref());
+        let by = said.and_then(named).unwrap_or(NamedBy::Default);
+        RemoteReference { kind: "VirtualNetwork", by, field: "virtualNetworkRef" }
     }
 }
 
@@ -565,9 +548,9 @@ mod tests {
         let tunnel: TunnelReference = from_value(json!({ "kind": "Tunnel", "name": "t" })).unwrap();
         let of_cluster: TunnelReference = from_value(json!({ "name": "t", "namespace": "x" })).unwrap();
 
-        assert_eq!(tunnel.key(Some("shop")).to_string(), "shop/t");
-        assert_eq!(tunnel.key(None).to_string(), "default/t");
-        assert_eq!(of_cluster.key(Some("shop")).to_string(), "t");
+        assert_eq!(tunnel.reference(Some("shop")).to_string(), "Tunnel shop/t");
+        assert_eq!(tunnel.reference(None).to_string(), "Tunnel default/t");
+        assert_eq!(of_cluster.reference(Some("shop")).to_string(), "ClusterTunnel t");
     }
 
     #[test]

@@ -20,6 +20,7 @@ const SHEET: JobSheet = JobSheet {
     help: "The kinds of networking.cloudflare-operator.io",
     about: "the kinds of networking.cloudflare-operator.io",
     definitions,
+    permissions,
     roles: ROLES,
     leases: &[LeaseName::Leader(LEASE)],
     // Secrets that objects of the cluster name are in the process's namespace.
@@ -31,6 +32,10 @@ const SHEET: JobSheet = JobSheet {
 
 fn definitions() -> Vec<Value> {
     kinds::crds().into_iter().map(plain).collect()
+}
+
+fn permissions(kind: &str) -> Vec<&'static str> {
+    kinds::table().into_iter().filter(|row| row.kind == kind).map(|row| row.permission).collect()
 }
 
 #[cfg(test)]
@@ -45,6 +50,19 @@ mod tests {
 
         assert_eq!(candidacy.namespace, "cloudflare-operator-system");
         assert_eq!(candidacy.lease, "9f193cf8.cloudflare-operator.io");
+    }
+
+    #[test]
+    fn every_kind_says_what_a_token_must_be_allowed() {
+        for kind in JOB.sheet.kinds() {
+            let names = (JOB.sheet.permissions)(&kind);
+            assert!(
+                matches!(names[..], [name] if name.starts_with("Account · ") || name.starts_with("Zone · ")),
+                "{kind}"
+            );
+        }
+        assert_eq!((JOB.sheet.permissions)("DNSRecord"), ["Zone · DNS · Edit"]);
+        assert_eq!((JOB.sheet.permissions)("CloudflareDomain"), ["Zone · Zone · Read"]);
     }
 
     #[test]

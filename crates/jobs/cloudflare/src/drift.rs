@@ -11,10 +11,10 @@ use futures::future::BoxFuture;
 use portolan_cloudflare_api::{Client, DriftSchedule, DriftScope, Freshness, Identity, Lane, Scope as RemoteScope};
 use portolan_engine::{Metrics, Passed};
 
-use crate::access;
+use crate::credentials;
 use crate::job::JobContext;
 use crate::kind::{Kind, Management};
-use crate::life::KindReconciler;
+use crate::reconciler::KindReconciler;
 
 /// A kind, and the zone or account that its objects stand in.
 pub(crate) type ScopeKey = (&'static str, Arc<str>);
@@ -33,10 +33,10 @@ pub(crate) trait Drifts: Send + Sync {
 
 impl<K: Kind> Drifts for KindReconciler<K> {
     fn scopes(&self) -> Vec<(DriftScope<ScopeKey>, Client)> {
-        if K::LIFE == Management::Observed {
+        if K::MANAGEMENT == Management::Observed {
             return Vec::new();
         }
-        let scopes = self.settled.scopes().into_iter();
+        let scopes = self.drift_memory.scopes().into_iter();
         let scope = |(id, client): (Arc<str>, Client)| {
             let pages = client.records(K::REMOTE, &id).pages();
             let scope = DriftScope {
@@ -62,7 +62,7 @@ impl<K: Kind> Drifts for KindReconciler<K> {
             }
             let Some(handle) = self.handle.get() else { return passed };
             let drifted =
-                remote.with(|snapshot| handle.read(|store| self.settled.drifted::<K>(&scope, snapshot, store)));
+                remote.with(|snapshot| handle.read(|store| self.drift_memory.drifted::<K>(&scope, snapshot, store)));
             passed.drifted = drifted.len();
             handle.enqueue_all(&drifted);
             passed
@@ -85,7 +85,7 @@ impl JobContext {
     async fn accounts(&self) -> BTreeMap<Identity, BTreeSet<String>> {
         let mut accounts: BTreeMap<Identity, BTreeSet<String>> = BTreeMap::new();
         for one in self.credentials.iter() {
-            let opened = access::open(&one, &self.secrets, &self.clients, &self.operator_namespace).await;
+            let opened = credentials::open(&one, &self.secrets, &self.clients, &self.operator_namespace).await;
             if let Ok(access) = opened
                 && let Some(account) = access.account
             {

@@ -11,7 +11,7 @@ use portolan_cloudflare_api::{
 use portolan_core::{Problem, reasons};
 use serde_json::Value;
 
-use crate::access;
+use crate::credentials;
 use crate::job::JobContext;
 
 /// `Invalid zone identifier`, with 400 or 404.
@@ -95,7 +95,7 @@ impl JobContext {
 
     async fn is_seen_by_others(&self, client: &Client, collection: &Collection, id: &str) -> Result<bool, Problem> {
         for credentials in self.credentials.iter() {
-            let other = access::open(&credentials, &self.secrets, &self.clients, &self.operator_namespace).await;
+            let other = credentials::open(&credentials, &self.secrets, &self.clients, &self.operator_namespace).await;
             let Ok(other) = other else { continue };
             let is_another = other.client.identity() != client.identity();
             if is_another && ask(&other.client, collection, id).await? == ScopeAnswer::Found {

@@ -16,12 +16,10 @@ use portolan_engine::{
 use crate::drift::{Drifting, Drifts};
 use crate::guard;
 use crate::kind::{Kind, Management};
-use crate::kinds::{
-    self, CloudflareCredentials, CloudflareDomain, ClusterTunnel, Tunnel as NamespacedTunnel, VirtualNetwork,
-};
-use crate::life::{KindReconciler, key_of};
+use crate::kinds::{self, CloudflareCredentials, CloudflareDomain};
 use crate::lookup::LookupIndex;
 use crate::projection::{self, Projection};
+use crate::reconciler::{KindReconciler, key_of};
 use crate::resolve::Zones;
 use crate::triggers::Triggers;
 
@@ -54,9 +52,6 @@ pub(crate) struct JobContext {
     pub(crate) zones: Zones,
     pub(crate) credentials: Cache<CloudflareCredentials>,
     pub(crate) domains: Cache<CloudflareDomain>,
-    pub(crate) networks: Cache<VirtualNetwork>,
-    pub(crate) tunnels: Cache<NamespacedTunnel>,
-    pub(crate) cluster_tunnels: Cache<ClusterTunnel>,
 }
 
 impl JobContext {
@@ -76,9 +71,6 @@ impl JobContext {
             zones: Zones::default(),
             credentials: Cache::new(),
             domains: Cache::new(),
-            networks: Cache::new(),
-            tunnels: Cache::new(),
-            cluster_tunnels: Cache::new(),
         }
     }
 
@@ -106,16 +98,6 @@ impl JobContext {
     fn follow_caches(self: &Arc<Self>) {
         self.credentials.follow(self, Self::credentials_changed);
         self.domains.follow(self, Self::domain_changed);
-        self.networks.follow(self, |shared, before, after| {
-            let is_default = |one: &VirtualNetwork| one.status.as_ref().and_then(|status| status.is_default);
-            // Another default lets the former one go.
-            if before.and_then(is_default) != after.and_then(is_default) {
-                shared.triggers.held_released();
-            }
-        });
-        self.follow_id(&self.networks, "VirtualNetwork", VirtualNetwork::network_id);
-        self.follow_id(&self.tunnels, "Tunnel", NamespacedTunnel::tunnel_id);
-        self.follow_id(&self.cluster_tunnels, "ClusterTunnel", ClusterTunnel::tunnel_id);
     }
 
     /// What uses a credential runs when its spec changes, or when Cloudflare accepts it after refusing it.
@@ -147,33 +129,13 @@ impl JobContext {
         }
     }
 
-    /// What refers to an object runs when the id in its status changes.
-    fn follow_id<K: Kind>(self: &Arc<Self>, cache: &Cache<K>, kind: &'static str, id: fn(&K) -> Option<&str>) {
-        cache.follow(self, move |shared, before, after| {
-            if before.and_then(id) != after.and_then(id)
-                && let Some(key) = before.or(after).map(key_of)
-            {
-                shared.triggers.changed(&projection::object(kind, key.namespace.as_deref(), &key.name), None);
-            }
-        });
-    }
-
     fn cache_tasks(&self, context: &Context, shutdown: &CancellationToken) -> Vec<Task> {
-        vec![
-            self.credentials.into_task(context, shutdown.clone()),
-            self.domains.into_task(context, shutdown.clone()),
-            self.networks.into_task(context, shutdown.clone()),
-            self.tunnels.into_task(context, shutdown.clone()),
-            self.cluster_tunnels.into_task(context, shutdown.clone()),
-        ]
+        vec![self.credentials.into_task(context, shutdown.clone()), self.domains.into_task(context, shutdown.clone())]
     }
 
     pub(crate) async fn caches_ready(&self) {
         self.credentials.ready().await;
         self.domains.ready().await;
-        self.networks.ready().await;
-        self.tunnels.ready().await;
-        self.cluster_tunnels.ready().await;
     }
 
     /// A Secret changed or went: what uses it runs, and so do the credentials that name it.
@@ -259,14 +221,14 @@ impl kinds::Visitor for Starter {
     fn visit<K: Kind>(&mut self) {
         let living = Arc::new(KindReconciler::<K>::new(Arc::clone(&self.shared)));
         let handle = Handle::new();
-        self.shared.triggers.add(K::KIND, handle.clone());
+        self.shared.triggers.add::<K>(handle.clone());
         // Set once, right here.
         let _ = living.handle.set(handle.clone());
         let shared = Arc::clone(&self.shared);
         let mut controller = Controller::with_handle(Arc::clone(&self.context), Arc::clone(&living), handle)
             .after(async move { shared.caches_ready().await })
             .after(self.loaded.clone().ready());
-        match K::LIFE {
+        match K::MANAGEMENT {
             Management::Observed => self.observed.push(controller.handle()),
             Management::Owned | Management::Singleton => {
                 controller = controller.after(first_pass(self.observed.clone()));

@@ -1,4 +1,4 @@
-//! What a kind says of itself: one trait for every kind of the job. Its whole life is in `life`, for all kinds alike.
+//! What a kind says of itself: one trait for every kind of the job. What is done for it is in `reconciler`, for all kinds alike.
 //!
 //! Cluster-scoped and namespaced kinds, natural keys of several parts, one object or several at Cloudflare for one
 //! here, kinds that are only read (accounts, zones) and kinds that are only changed, never made or deleted
@@ -6,11 +6,12 @@
 
 use portolan_cloudflare_api::{Entry, Item, TypedCollection};
 use portolan_core::ownership::OwnRecord;
-use portolan_core::{AccountId, Hostname, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName};
+use portolan_core::{AccountId, Hostname, Problem, ZoneId, ZoneName};
 use portolan_engine::Object;
 use serde_json::{Map, Value};
 
-use crate::blocks::{CloudflareDetails, SourceReference, TunnelReference, VirtualNetworkReference};
+use crate::blocks::{CloudflareDetails, SourceReference};
+use crate::reference::{Reference, RemoteTargets, ZoneHint};
 use crate::sheet::{IntentStatus, Sheet};
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
@@ -52,29 +53,6 @@ pub struct InlineSecret {
     pub email: Option<String>,
 }
 
-/// How an object says which zone it belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ZoneHint {
-    /// The zone's id, which needs no look-up.
-    pub id: Option<String>,
-    /// A domain to look the zone up by.
-    pub domain: Option<String>,
-    /// The name that must lie in the zone, as it was written.
-    pub name: String,
-}
-
-/// Which virtual network an object belongs to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum NetworkNeed {
-    /// None at all.
-    #[default]
-    None,
-    /// The account's default network.
-    Default,
-    /// The one that is referred to.
-    Reference(VirtualNetworkReference),
-}
-
 /// What must be looked up before an object's desired state can be said.
 #[derive(Clone, Debug)]
 pub struct Needs {
@@ -84,28 +62,30 @@ pub struct Needs {
     pub account_id: Option<String>,
     /// Account name that the object itself names, where it names no id.
     pub account_name: Option<String>,
-    /// The zone, for what lives in one.
-    pub zone: Option<ZoneHint>,
-    /// The tunnel, for what leads to one.
-    pub tunnel: Option<TunnelReference>,
-    /// The virtual network, for what lies in one.
-    pub network: NetworkNeed,
-    /// The Kubernetes object whose addresses are published.
-    pub source: Option<SourceReference>,
+    /// What the object refers to.
+    pub refers: Vec<Reference>,
 }
 
 impl Needs {
     /// Nothing but a credential.
     pub fn only(credentials: CredentialsFrom) -> Self {
-        Self {
-            credentials,
-            account_id: None,
-            account_name: None,
-            zone: None,
-            tunnel: None,
-            network: NetworkNeed::None,
-            source: None,
-        }
+        Self { credentials, account_id: None, account_name: None, refers: Vec::new() }
+    }
+
+    /// The zone, for what lives in one.
+    pub(crate) fn zone(&self) -> Option<&ZoneHint> {
+        self.refers.iter().find_map(|one| match one {
+            Reference::Zone(hint) => Some(hint),
+            Reference::Source(_) | Reference::Remote(_) => None,
+        })
+    }
+
+    /// The object whose addresses are published, for what publishes some.
+    pub(crate) fn source(&self) -> Option<&SourceReference> {
+        self.refers.iter().find_map(|one| match one {
+            Reference::Source(source) => Some(source),
+            Reference::Zone(_) | Reference::Remote(_) => None,
+        })
     }
 }
 
@@ -122,15 +102,6 @@ pub struct ResolvedZone {
     pub comment_limit: usize,
 }
 
-/// A tunnel as far as routes depend on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResolvedTunnel {
-    /// Its id.
-    pub id: TunnelId,
-    /// Its name at Cloudflare.
-    pub name: String,
-}
-
 /// What was looked up for an object.
 #[derive(Clone, Debug, Default)]
 pub struct Resolved {
@@ -140,10 +111,8 @@ pub struct Resolved {
     pub account: Option<AccountId>,
     /// The zone, where one is needed.
     pub zone: Option<ResolvedZone>,
-    /// The tunnel, where one is needed.
-    pub tunnel: Option<ResolvedTunnel>,
-    /// The virtual network, where one is needed.
-    pub network: Option<VirtualNetworkId>,
+    /// What else at Cloudflare is referred to.
+    pub targets: RemoteTargets,
     /// The addresses of the source, where one is named.
     pub source: Option<AddressSource>,
 }
@@ -155,6 +124,8 @@ pub struct Recorded {
     pub scope: Option<String>,
     /// The ids.
     pub ids: Vec<String>,
+    /// The name at Cloudflare, for kinds whose name those show who refer to them.
+    pub name: Option<String>,
     /// The credential that made them, where the status says it.
     pub credentials: Option<UsedCredentials>,
     /// What kinds without a mark remember beside.
@@ -216,7 +187,7 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// From the sheet: the finalizer.
     const FINALIZER: &'static str = Self::SHEET.finalizer;
     /// From the sheet: what may be done to remote objects.
-    const LIFE: Management = Self::SHEET.management;
+    const MANAGEMENT: Management = Self::SHEET.management;
     /// From the sheet: reason of `Ready=True`.
     const READY_REASON: &'static str = Self::SHEET.ready_reason;
 
@@ -230,14 +201,20 @@ pub trait Kind: Object + kube::CustomResourceExt {
         None
     }
 
-    /// What only the object itself can be wrong about, of what [`needs`](Self::needs) does not ask.
+    /// What only the object itself can be wrong about.
     fn check(&self) -> Result<(), Problem> {
         Ok(())
     }
 
-    /// What must be looked up first. An error is what only the object itself can be wrong about.
-    fn needs(&self) -> Result<Needs, Problem> {
-        Ok(self.cloudflare().map_or_else(|| Needs::only(CredentialsFrom::Default), CloudflareDetails::needs))
+    /// What the object refers to: it is looked up before it is asked what the object wants, and when it changes, the object runs.
+    fn refers(&self) -> Vec<Reference> {
+        Vec::new()
+    }
+
+    /// What must be looked up first.
+    fn needs(&self) -> Needs {
+        let asked = self.cloudflare().map_or_else(|| Needs::only(CredentialsFrom::Default), CloudflareDetails::needs);
+        Needs { refers: self.refers(), ..asked }
     }
 
     /// What should exist, without marks. Pure: all it needs from elsewhere is in `resolved`.
@@ -267,13 +244,13 @@ pub trait Kind: Object + kube::CustomResourceExt {
     /// What two objects may not both want, from the spec alone: the older one has it.
     fn claim(&self) -> Option<String> {
         let hint = self.cloudflare().map(CloudflareDetails::account_hint).unwrap_or_default();
-        match Self::LIFE {
+        match Self::MANAGEMENT {
             Management::Singleton => Some(format!("the {}{hint}", Self::NOUN)),
             Management::Owned | Management::Observed => Some(format!("{} {}{hint}", Self::NOUN, self.remote_name()?)),
         }
     }
 
-    /// Whether the object says that it is the default of its kind: two that do are none.
+    /// Whether the object is the default of its kind, or says so: of what is only looked at, two that do are none.
     fn is_default(&self) -> bool {
         false
     }
@@ -350,7 +327,8 @@ pub(crate) mod prelude {
     pub(crate) use serde::{Deserialize, Serialize};
     pub(crate) use serde_json::{Value, json};
 
-    pub(crate) use super::{Kind, Needs, Resolved, StatusView};
-    pub(crate) use crate::sheet::{AccountStatus, Sheet};
+    pub(crate) use super::{Kind, Resolved, StatusView};
+    pub(crate) use crate::reference::Reference;
+    pub(crate) use crate::sheet::{AccountStatus, Sheet, finalizer, status};
     pub(crate) use crate::shown;
 }

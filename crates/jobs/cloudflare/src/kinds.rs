@@ -9,7 +9,9 @@ pub mod network_route;
 pub mod tunnel;
 pub mod virtual_network;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceColumnDefinition, CustomResourceDefinition,
+};
 use portolan_cloudflare_api::{Collection, Item as _};
 
 use crate::kind::{Kind, Management};
@@ -43,7 +45,9 @@ pub struct Row {
     /// Where what stands for it at Cloudflare is.
     pub remote: &'static Collection,
     /// What may be done to what stands for it at Cloudflare.
-    pub life: Management,
+    pub management: Management,
+    /// What a token must be allowed to do that, as the dashboard names it.
+    pub permission: &'static str,
     /// Whether what stands for it carries a mark that says whose it is.
     pub marked: bool,
     /// The finalizer of its objects.
@@ -77,7 +81,8 @@ macro_rules! kinds {
                 plural: $plural,
                 namespaced: $namespaced,
                 remote: <$kind as Kind>::REMOTE,
-                life: <$kind as Kind>::LIFE,
+                management: <$kind as Kind>::MANAGEMENT,
+                permission: permission::<$kind>(),
                 marked: is_marked::<$kind>(),
                 finalizer: <$kind as Kind>::FINALIZER,
                 older_finalizers: <$kind as Kind>::SHEET.older_finalizers,
@@ -86,6 +91,13 @@ macro_rules! kinds {
             },)+]
         }
     };
+}
+
+fn permission<K: Kind>() -> &'static str {
+    match K::MANAGEMENT {
+        Management::Owned | Management::Singleton => K::REMOTE.permission.edit,
+        Management::Observed => K::REMOTE.permission.read,
+    }
 }
 
 fn is_marked<K: Kind>() -> bool {
@@ -97,12 +109,20 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     table().iter().map(Row::crd).collect()
 }
 
-/// A kind's definition; the words of its `state` are those of its sheet.
+/// A kind's definition. What is the same for all kinds is added here: the words of `state` are those of the sheet, the last
+/// two columns are the state and the age, and the object is described as its spec is.
 fn crd<K: Kind>() -> CustomResourceDefinition {
     let mut definition = K::crd();
     for version in &mut definition.spec.versions {
-        let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
-        let status = schema.and_then(|schema| schema.properties.as_mut()?.get_mut("status"));
+        version
+            .additional_printer_columns
+            .get_or_insert_default()
+            .extend([column("State", "string", ".status.state"), column("Age", "date", ".metadata.creationTimestamp")]);
+        let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) else {
+            continue;
+        };
+        schema.description = schema.properties.as_ref().and_then(|fields| fields.get("spec")?.description.clone());
+        let status = schema.properties.as_mut().and_then(|fields| fields.get_mut("status"));
         let state = status.and_then(|status| status.properties.as_mut()?.get_mut("state"));
         let usual = StateWords::LOWER.sentence();
         if let Some(state) = state.filter(|state| state.description.as_ref() == Some(&usual)) {
@@ -110,6 +130,15 @@ fn crd<K: Kind>() -> CustomResourceDefinition {
         }
     }
     definition
+}
+
+fn column(name: &str, kind: &str, path: &str) -> CustomResourceColumnDefinition {
+    CustomResourceColumnDefinition {
+        name: name.to_owned(),
+        type_: kind.to_owned(),
+        json_path: path.to_owned(),
+        ..CustomResourceColumnDefinition::default()
+    }
 }
 
 kinds! {

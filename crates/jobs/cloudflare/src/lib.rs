@@ -1,25 +1,26 @@
 //! The cloudflare job: the kinds of `networking.cloudflare-operator.io`.
 //!
 //! A kind is one file in [`kinds`] and one row in its table; everything else is shared: what an object wants is looked
-//! up (`resolve`), compared with what stands at Cloudflare (`portolan_core::ownership`) and carried out (`life`) for all kinds alike.
+//! up (`resolve`), compared with what stands at Cloudflare (`portolan_core::ownership`) and carried out (`reconciler`) for all kinds alike.
 
-mod access;
 mod allow;
 pub mod blocks;
+mod credentials;
 mod definition;
 mod drift;
+mod drift_memory;
 mod gone;
 mod guard;
 mod job;
 pub mod kind;
 pub mod kinds;
-mod life;
 mod lookup;
 mod projection;
 pub mod reasons;
+mod reconciler;
+pub mod reference;
 mod resolve;
 mod rights;
-mod settled;
 pub mod sheet;
 pub mod shown;
 pub mod sources;

@@ -9,8 +9,8 @@ use portolan_engine::Referrers;
 use crate::job::JobContext;
 use crate::kind::CredentialsFrom;
 use crate::kinds::{CloudflareCredentials, CloudflareDomain};
-use crate::life::key_of;
 use crate::projection::endings;
+use crate::reconciler::key_of;
 
 /// By what credentials and domains are looked for. Kept true by the changes of their caches.
 #[derive(Default)]

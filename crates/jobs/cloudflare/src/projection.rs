@@ -2,7 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::kind::{CredentialsFrom, Kind, Needs, NetworkNeed};
+use crate::kind::{CredentialsFrom, Kind, Needs};
+use crate::reference::{Reference, RemoteReference};
 use crate::used::UsedCredentials;
 
 /// What the cache keeps of an object. There is one for each object, so names that are only compared are kept as digests.
@@ -20,6 +21,8 @@ pub(crate) struct Projection {
     pub(crate) host: Option<Box<str>>,
     /// The ids that its status records: of what it made, or of the zone or account that it stands for.
     pub(crate) ids: Box<[Box<str>]>,
+    /// What that is called at Cloudflare, where those show it who refer to it.
+    pub(crate) name: Option<Box<str>>,
     /// Whether it says that it is the default of its kind.
     pub(crate) default: bool,
     /// Whether its addresses are those of a route's Gateways, which only the route names.
@@ -30,9 +33,9 @@ impl Projection {
     pub(crate) fn of<K: Kind>(object: &K) -> Self {
         portolan_core::waypoint!();
         let namespace = object.meta().namespace.as_deref();
-        let needs = object.needs().ok();
+        let needs = object.needs();
         let recorded = object.recorded();
-        let mut depends = needs.as_ref().map(|needs| depends(needs, namespace)).unwrap_or_default();
+        let mut depends = depends(&needs, namespace);
         // What deletes it later is needed, too, whatever the spec names by now.
         let used = recorded.credentials.as_ref().and_then(UsedCredentials::from);
         let used = used.filter(|_| !recorded.ids.is_empty());
@@ -44,9 +47,7 @@ impl Projection {
         depends.extend(made_with.clone());
         depends.sort_unstable();
         depends.dedup();
-        let zone = needs.as_ref().and_then(|needs| needs.zone.as_ref()).filter(|zone| zone.id.is_none());
-        let route =
-            needs.as_ref().and_then(|needs| needs.source.as_ref()).is_some_and(|source| source.http_route.is_some());
+        let zone = needs.zone().filter(|zone| zone.id.is_none());
         Self {
             made_with: made_with.as_deref().map(digest),
             secret,
@@ -54,9 +55,15 @@ impl Projection {
             depends: depends.iter().map(|name| digest(name)).collect(),
             host: zone.map(|zone| plain(zone.domain.as_deref().unwrap_or(&zone.name)).into_boxed_str()),
             ids: recorded.ids.into_iter().map(String::into_boxed_str).collect(),
+            name: recorded.name.map(String::into_boxed_str),
             default: object.is_default(),
-            through_route: route,
+            through_route: needs.source().is_some_and(|source| source.http_route.is_some()),
         }
+    }
+
+    /// What the object stands for, as those write it who refer to it: the first id, and its name.
+    pub(crate) fn target(&self) -> (Option<&str>, Option<&str>) {
+        (self.ids.first().map(AsRef::as_ref), self.name.as_deref())
     }
 
     /// Whether the object stands for the zone or account with this id.
@@ -83,21 +90,23 @@ pub(crate) fn digest(name: &str) -> u64 {
 }
 
 fn depends(needs: &Needs, namespace: Option<&str>) -> Vec<String> {
-    let mut all: Vec<String> = on_credentials(&needs.credentials, namespace).into_iter().collect();
-    if let Some(tunnel) = &needs.tunnel {
-        all.push(object(tunnel.kind(), tunnel.namespace_or(namespace), tunnel.name()));
+    let referred = needs.refers.iter().filter_map(|one| on_reference(one, namespace));
+    on_credentials(&needs.credentials, namespace).into_iter().chain(referred).collect()
+}
+
+/// Zones are found by the ending of a name, and what only Cloudflare knows tells nobody when it changes.
+fn on_reference(reference: &Reference, namespace: Option<&str>) -> Option<String> {
+    match reference {
+        Reference::Zone(_) => None,
+        Reference::Source(source) => {
+            let named = source.named(namespace)?;
+            Some(object(named.kind, named.namespace, named.name))
+        }
+        Reference::Remote(remote @ RemoteReference { kind, .. }) => {
+            let key = remote.object()?;
+            Some(object(kind, key.namespace.as_deref(), &key.name))
+        }
     }
-    if let NetworkNeed::Reference(reference) = &needs.network
-        && let Some(name) = reference.name()
-    {
-        all.push(object("VirtualNetwork", None, name));
-    }
-    if let Some(source) = &needs.source
-        && let Some(named) = source.named(namespace)
-    {
-        all.push(object(named.kind, named.namespace, named.name));
-    }
-    all
 }
 
 fn on_credentials(from: &CredentialsFrom, namespace: Option<&str>) -> Option<String> {

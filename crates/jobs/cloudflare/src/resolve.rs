@@ -5,28 +5,34 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, ResourceExt};
 use portolan_cloudflare_api::{
     ApiError, Client, Entry, ErrorClass, Freshness, Identity, Lane, Scope as RemoteScope, collections, objects,
 };
-use portolan_core::{
-    AccountId, Class, Hostname, ObjectKey, Problem, TunnelId, VirtualNetworkId, ZoneId, ZoneName, reasons,
-};
+use portolan_core::{AccountId, Class, Hostname, ObjectKey, Problem, ZoneId, ZoneName, reasons};
+use portolan_engine::Handle;
 use serde_json::Value;
 
-use crate::access::{self, CredentialAccess};
 use crate::allow;
-use crate::blocks::{NamedObject, TunnelKind, TunnelReference, VirtualNetworkReference};
+use crate::blocks::NamedObject;
+use crate::credentials::{self, CredentialAccess};
 use crate::job::JobContext;
-use crate::kind::{
-    CredentialsFrom, Kind, Needs, NetworkNeed, Recorded, Resolved, ResolvedTunnel, ResolvedZone, ZoneHint,
-};
+use crate::kind::{CredentialsFrom, Kind, Needs, Recorded, Resolved, ResolvedZone};
 use crate::kinds::{CloudflareCredentials, CloudflareDomain, resolve_zone};
+use crate::projection::Projection;
 use crate::reasons::NOT_ALLOWED;
+use crate::reference::{self, NamedBy, RemoteReference, RemoteTarget, RemoteTargets, ZoneHint, waiting};
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
+
+/// So long it is believed what something at Cloudflare is called, and so long that nothing is called so.
+const LISTED: Duration = Duration::from_hours(1);
+const LISTED_ANEW: Duration = Duration::from_secs(10);
+/// So long the first list of what is referred to is waited for.
+const LONGEST_LIST: Duration = Duration::from_secs(10);
 
 /// Longest comment of a record where the zone's plan is not known: that of free plans.
 const FREE_COMMENT: usize = 100;
@@ -43,7 +49,7 @@ pub(crate) struct AskingObject {
 impl AskingObject {
     pub(crate) fn of<K: Kind>(object: &K) -> Self {
         let credentials = (object as &dyn Any).downcast_ref::<CloudflareCredentials>().cloned().map(Arc::new);
-        Self { key: crate::life::key_of(object), credentials }
+        Self { key: crate::reconciler::key_of(object), credentials }
     }
 }
 
@@ -160,23 +166,23 @@ impl JobContext {
         match &needs.credentials {
             CredentialsFrom::Inline(inline) => {
                 let namespace = subject.key.namespace.as_deref().unwrap_or(&self.operator_namespace);
-                access::open_inline(inline, namespace, &self.secrets, &self.clients).await
+                credentials::open_inline(inline, namespace, &self.secrets, &self.clients).await
             }
             from => {
                 let from = self.named_by_domain(needs).map_or_else(|| from.clone(), CredentialsFrom::Named);
                 let Some(chosen) =
-                    access::choose(&from, &self.credentials_meant(&from))?.or_else(|| subject.credentials.clone())
+                    credentials::choose(&from, &self.credentials_meant(&from))?.or_else(|| subject.credentials.clone())
                 else {
                     return Err(Problem::invalid(reasons::INVALID_CONFIG, "no credentials are named"));
                 };
-                access::open(&chosen, &self.secrets, &self.clients, &self.operator_namespace).await
+                credentials::open(&chosen, &self.secrets, &self.clients, &self.operator_namespace).await
             }
         }
     }
 
     /// An object that names no credentials uses those of the domain that its zone is, or that its name lies in.
     fn named_by_domain(&self, needs: &Needs) -> Option<String> {
-        let zone = needs.zone.as_ref().filter(|_| needs.credentials == CredentialsFrom::Default)?;
+        let zone = needs.zone().filter(|_| needs.credentials == CredentialsFrom::Default)?;
         let name = zone.domain.as_deref().unwrap_or(&zone.name);
         let credentials =
             |found: &CloudflareDomain| found.spec.credentials_ref.as_ref().map(|reference| reference.name.clone());
@@ -211,7 +217,7 @@ impl JobContext {
     /// Whether Cloudflare is known to refuse the credential, so that asking is of no use.
     pub(crate) fn is_refused(&self, needs: &Needs) -> bool {
         let meant = self.credentials_meant(&needs.credentials);
-        let chosen = access::choose(&needs.credentials, &meant).ok().flatten();
+        let chosen = credentials::choose(&needs.credentials, &meant).ok().flatten();
         chosen.is_some_and(|one| one.status.as_ref().is_some_and(|status| status.validated == Some(false)))
     }
 
@@ -223,22 +229,21 @@ impl JobContext {
         access: &CredentialAccess,
     ) -> Result<Resolved, Problem> {
         let account = self.account(needs, access).await?;
-        let zone = match &needs.zone {
+        let zone = match needs.zone() {
             Some(hint) => Some(self.zone(hint, access).await?),
             None => None,
         };
-        let tunnel = match &needs.tunnel {
-            Some(reference) => Some(self.tunnel(reference, subject)?),
-            None => None,
-        };
-        let network = self.network(&needs.network, access, account.as_ref()).await?;
-        let source = match &needs.source {
+        let mut targets = RemoteTargets::default();
+        for reference in reference::remote(&needs.refers) {
+            targets.0.insert(reference.clone(), self.target(reference, access, account.as_ref()).await?);
+        }
+        let source = match needs.source() {
             Some(reference) => Some(self.source(reference, subject).await?),
             None => None,
         };
         let in_account = account.as_ref().or_else(|| zone.as_ref()?.account.as_ref()).map(ToString::to_string);
         let credentials = Some(UsedCredentials { account_id: in_account, ..access.used.clone() });
-        Ok(Resolved { credentials, account, zone, tunnel, network, source })
+        Ok(Resolved { credentials, account, zone, targets, source })
     }
 
     /// Where an object belongs, as far as that is known without asking Cloudflare.
@@ -251,7 +256,7 @@ impl JobContext {
             Some(id) => Some(parse_account(id)?),
             None => access.account.clone(),
         };
-        let zone = match &needs.zone {
+        let zone = match needs.zone() {
             Some(ZoneHint { id: Some(id), .. }) => Some(unnamed_zone(id)?),
             Some(hint) => Some(self.zone_by_name(hint)?),
             None => None,
@@ -333,86 +338,37 @@ impl JobContext {
         crate::kinds::zone_of(domains.iter().map(AsRef::as_ref), hint)
     }
 
-    fn tunnel(&self, reference: &TunnelReference, subject: &AskingObject) -> Result<ResolvedTunnel, Problem> {
-        let waiting = |what: &str| Problem::waiting(reasons::DEPENDENCY_ERROR, format!("{reference} {what}"));
-        let key = reference.key(subject.key.namespace.as_deref());
-        let status = match reference.kind {
-            TunnelKind::Tunnel => self.tunnels.get(&key).map(|tunnel| tunnel.status.clone()),
-            TunnelKind::ClusterTunnel => self.cluster_tunnels.get(&key).map(|tunnel| tunnel.status.clone()),
-        };
-        let status =
-            status.ok_or_else(|| waiting("does not exist; create it, or correct tunnelRef"))?.unwrap_or_default();
-        let id = Some(status.tunnel_id).filter(|id| !id.is_empty());
-        let id = id.ok_or_else(|| waiting("has no tunnel id yet; its own conditions say why"))?;
-        let id = TunnelId::parse(&id).map_err(|error| waiting(&format!("has a strange status.tunnelId: {error}")))?;
-        Ok(ResolvedTunnel { id, name: status.tunnel_name })
-    }
-
-    async fn network(
+    /// What a reference means.
+    async fn target(
         &self,
-        need: &NetworkNeed,
+        reference: &RemoteReference,
         access: &CredentialAccess,
         account: Option<&AccountId>,
-    ) -> Result<Option<VirtualNetworkId>, Problem> {
-        match need {
-            NetworkNeed::None => Ok(None),
-            NetworkNeed::Default => self.listed_network(access, account, None).await.map(Some),
-            NetworkNeed::Reference(VirtualNetworkReference { cloudflare_id: Some(id), .. }) => {
-                parse_network(id).map(Some)
-            }
-            NetworkNeed::Reference(VirtualNetworkReference { name: Some(name), .. }) => {
-                self.own_network(name).map(Some)
-            }
-            NetworkNeed::Reference(VirtualNetworkReference { cloudflare_name, .. }) => {
-                self.listed_network(access, account, cloudflare_name.as_deref()).await.map(Some)
+    ) -> Result<RemoteTarget, Problem> {
+        let Some((referent, known)) = self.triggers.referent(reference.kind) else {
+            return Err(waiting(format!("{reference} is of no kind that can be referred to")));
+        };
+        match (&reference.by, known) {
+            (NamedBy::Id(id), _) => RemoteTarget::read(reference, id, None),
+            (NamedBy::Object(key), Some(known)) => own_target(reference, key, &known).await,
+            (NamedBy::Object(_), None) => Err(waiting(format!(
+                "{reference} does not exist, and this release has no such kind: name it by {field}.cloudflareName or \
+                 {field}.cloudflareId",
+                field = reference.field
+            ))),
+            (NamedBy::RemoteName(_) | NamedBy::Default, _) => {
+                let account = account.ok_or_else(|| {
+                    let message = "the account is not known: say spec.cloudflare.accountId";
+                    Problem::invalid(reasons::INVALID_CONFIG, message)
+                })?;
+                let find = |age| referent.find(reference, &access.client, account.as_str(), age);
+                // What there is, and what it is called, changes rarely: what is not known yet is looked for anew.
+                match find(Freshness::Within(LISTED)).await {
+                    Err(missing) if missing.class == Class::Waiting => find(Freshness::Within(LISTED_ANEW)).await,
+                    found => found,
+                }
             }
         }
-    }
-
-    fn own_network(&self, name: &str) -> Result<VirtualNetworkId, Problem> {
-        let key = ObjectKey { namespace: None, name: name.to_owned() };
-        let Some(network) = self.networks.get(&key) else {
-            return Err(Problem::waiting(
-                reasons::DEPENDENCY_ERROR,
-                format!("VirtualNetwork {name} does not exist; create it, or correct virtualNetworkRef.name"),
-            ));
-        };
-        let id =
-            network.status.as_ref().and_then(|status| status.virtual_network_id.as_deref()).filter(|id| !id.is_empty());
-        let id = id.ok_or_else(|| {
-            Problem::waiting(
-                reasons::DEPENDENCY_ERROR,
-                format!("VirtualNetwork {name} has no id yet; its own conditions say why"),
-            )
-        })?;
-        parse_network(id)
-    }
-
-    /// A network by its name at Cloudflare, or the account's default one.
-    async fn listed_network(
-        &self,
-        access: &CredentialAccess,
-        account: Option<&AccountId>,
-        name: Option<&str>,
-    ) -> Result<VirtualNetworkId, Problem> {
-        let account = account.ok_or_else(|| {
-            Problem::invalid(reasons::INVALID_CONFIG, "the account is not known: say spec.cloudflare.accountId")
-        })?;
-        let remote = access.client.records(&collections::VIRTUAL_NETWORKS, account.as_str());
-        let doing = format!("listing the virtual networks of account {account}");
-        // Which network is the default, and what one is called, changes rarely; drift passes bring it up to date.
-        remote.refresh(Lane::Change, Freshness::Any).await.map_err(|error| error.problem(&doing))?;
-        let found = |body: &objects::VirtualNetwork| name.map_or(body.is_default(), |name| *body.name == *name);
-        let id = remote.with(|networks| networks.iter().find(|entry| found(&entry.item)).map(|entry| entry.id.clone()));
-        let what =
-            name.map_or("a default virtual network".to_owned(), |name| format!("a virtual network named {name}"));
-        let id = id.ok_or_else(|| {
-            Problem::waiting(
-                reasons::DEPENDENCY_ERROR,
-                format!("account {account} has not {what}; create it, or correct virtualNetworkRef"),
-            )
-        })?;
-        parse_network(&id)
     }
 
     async fn source(
@@ -507,7 +463,23 @@ fn parse_account(id: &str) -> Result<AccountId, Problem> {
     AccountId::parse(id).map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("accountId: {error}")))
 }
 
-fn parse_network(id: &str) -> Result<VirtualNetworkId, Problem> {
-    VirtualNetworkId::parse(id)
-        .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("virtual network id: {error}")))
+/// What an object stands for, by its status.
+async fn own_target(
+    reference: &RemoteReference,
+    key: &ObjectKey,
+    known: &Handle<Projection>,
+) -> Result<RemoteTarget, Problem> {
+    // Before the first list is complete, what is not there says nothing.
+    if tokio::time::timeout(LONGEST_LIST, known.listed()).await.is_err() {
+        return Err(waiting(format!("the objects of kind {} cannot be listed yet", reference.kind)));
+    }
+    known.read(|store| {
+        let object = store
+            .get(key)
+            .ok_or_else(|| waiting(format!("{reference} does not exist; create it, or correct {}", reference.field)))?;
+        match object.projection.as_ref().map(Projection::target) {
+            Some((Some(id), name)) => RemoteTarget::read(reference, id, name),
+            Some((None, _)) | None => Err(waiting(format!("{reference} has no id yet; its own conditions say why"))),
+        }
+    })
 }

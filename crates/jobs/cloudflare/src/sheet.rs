@@ -12,6 +12,36 @@ use crate::kind::{Management, Recorded, StatusView};
 use crate::shown::Shown;
 use crate::used::UsedCredentials;
 
+/// The finalizer of most kinds, which they share with the older operator: by the kind's name in lower case.
+macro_rules! finalizer {
+    ($kind:literal) => {
+        concat!($kind, ".networking.cloudflare-operator.io/finalizer")
+    };
+}
+pub(crate) use finalizer;
+
+/// The status of a kind that owns something in an account: what every such status says, and behind it what only this kind's says.
+macro_rules! status {
+    (
+        $(#[doc = $of:literal])+
+        $name:ident: $common:ident {
+            $($(#[doc = $about:literal])+ $field:ident: $type:ty,)*
+        }
+    ) => {
+        $(#[doc = $of])+
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", default)]
+        #[schemars(transform = schema::plain)]
+        pub struct $name {
+            /// What every such status says.
+            #[serde(flatten)]
+            pub common: $common,
+            $($(#[doc = $about])+ #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$type>,)*
+        }
+    };
+}
+pub(crate) use status;
+
 /// What is the same for all objects of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Sheet {
@@ -110,7 +140,7 @@ impl Sheet {
         };
         // What is never deleted needs the credential that wrote it no longer.
         let credentials = used(status).filter(|_| self.management != Management::Singleton);
-        Recorded { scope: said("accountId"), ids, credentials, intent }
+        Recorded { scope: said("accountId"), ids, name: None, credentials, intent }
     }
 
     /// What takes back what a status remembers.
@@ -179,4 +209,16 @@ pub struct AccountStatus {
     /// The credential that wrote it, and that will delete it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_credentials: Option<UsedCredentials>,
+}
+
+/// What the status of every kind without a mark says that owns something in an account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct UnmarkedStatus {
+    /// What every such status says.
+    #[serde(flatten)]
+    pub account: AccountStatus,
+    /// What no mark says.
+    #[serde(flatten)]
+    pub intent: IntentStatus,
 }

@@ -13,6 +13,7 @@ use portolan_engine::{Handle, Projected, Referrers, SecretNeed};
 use crate::guard::MadeWith;
 use crate::kind::{Kind, Management};
 use crate::projection::{self, Projection, digest, endings};
+use crate::reference::{Referent, UNSERVED};
 
 /// The controllers of the job by kind.
 #[derive(Default)]
@@ -24,6 +25,8 @@ pub(crate) struct Triggers {
 #[derive(Clone)]
 struct Member {
     kind: &'static str,
+    /// What its objects stand for.
+    referent: Referent,
     handle: Handle<Projection>,
     /// By the digests of topics.
     found_by: Arc<Referrers<u64>>,
@@ -60,7 +63,8 @@ impl Topic<'_> {
 fn topics<K: Kind>(object: &Projected<Projection>) -> Vec<u64> {
     let Some(projection) = &object.projection else { return Vec::new() };
     let depends = projection.depends.iter().map(|one| Topic::DependsOn(*one));
-    let stands_for = projection.ids.iter().filter(|_| K::LIFE == Management::Observed).map(|id| Topic::StandsFor(id));
+    let stands_for =
+        projection.ids.iter().filter(|_| K::MANAGEMENT == Management::Observed).map(|id| Topic::StandsFor(id));
     let lies_in = projection.host.iter().flat_map(|host| endings(host)).map(Topic::LiesIn);
     let others = [
         projection.made_with.map(Topic::MadeWith),
@@ -72,9 +76,15 @@ fn topics<K: Kind>(object: &Projected<Projection>) -> Vec<u64> {
 }
 
 impl Triggers {
-    pub(crate) fn add(&self, kind: &'static str, handle: Handle<Projection>) {
-        let member = Member { kind, handle, found_by: Arc::default() };
+    pub(crate) fn add<K: Kind>(&self, handle: Handle<Projection>) {
+        let member = Member { kind: K::KIND, referent: Referent::of::<K>(), handle, found_by: Arc::default() };
         self.members.lock().unwrap_or_else(PoisonError::into_inner).push(member);
+    }
+
+    /// What objects refer to by this kind: what stands for it at Cloudflare, and who knows its objects, where the job has the kind.
+    pub(crate) fn referent(&self, kind: &str) -> Option<(Referent, Option<Handle<Projection>>)> {
+        let served = self.of_kind(kind).pop().map(|member| (member.referent, Some(member.handle)));
+        served.or_else(|| Some((*UNSERVED.iter().find(|referent| referent.kind == kind)?, None)))
     }
 
     /// What is known of an object is news.
@@ -83,6 +93,16 @@ impl Triggers {
         let topics = |one: Option<&Projected<Projection>>| one.map(topics::<K>).unwrap_or_default();
         for member in self.of_kind(K::KIND) {
             member.found_by.note(Arc::clone(key), topics(before), topics(after));
+        }
+        let [was, is] = [before, after].map(|one| one.and_then(|one| one.projection.as_ref()));
+        // Who refers to an object runs when it stands for something else.
+        if was.map(Projection::target) != is.map(Projection::target) {
+            self.changed(&projection::object(K::KIND, key.namespace.as_deref(), &key.name), None);
+        }
+        // Another default lets the former one go.
+        if K::MANAGEMENT == Management::Owned && was.is_some_and(|one| one.default) != is.is_some_and(|one| one.default)
+        {
+            self.held_released();
         }
     }
 

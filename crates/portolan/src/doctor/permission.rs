@@ -1,4 +1,5 @@
-//! The table of permissions that a token needs, named as the dashboard names them, and the requests that probe them. Pure.
+//! The table of permissions that a token needs, named as the rows of the collections have them, and the requests that probe
+//! them. Pure.
 //!
 //! Reading is probed by a read. Whether something may be changed is probed by a deletion of an object that cannot exist: its
 //! id is all zeros, which no id is. The API looks at the token before it looks for the object, so it answers 403 where the
@@ -64,13 +65,13 @@ pub(crate) struct Permission {
 }
 
 macro_rules! permission {
-    ($id:literal, $name:literal, $meaning:literal, $scope:ident, $need:ident, $probe:expr) => {
+    ($id:literal, $name:expr, $meaning:literal, $scope:ident, $need:ident, $probe:expr) => {
         Permission {
             check: Check {
                 id: concat!("permission-", $id),
                 title: $name,
                 meaning: $meaning,
-                remedy: concat!("edit the token in the dashboard (My Profile, API Tokens) and add ", $name),
+                remedy: "edit the token in the dashboard (My Profile, API Tokens) and add this permission",
             },
             name: $name,
             scope: PermissionScope::$scope,
@@ -84,7 +85,7 @@ macro_rules! permission {
 pub(crate) static PERMISSIONS: [Permission; 7] = [
     permission!(
         "tunnel",
-        "Account · Cloudflare Tunnel · Edit",
+        collections::TUNNELS.untyped().permission.edit,
         "The token may read tunnels and write their configuration: the rules that lead names to origins.",
         Account,
         Always,
@@ -92,7 +93,7 @@ pub(crate) static PERMISSIONS: [Permission; 7] = [
     ),
     permission!(
         "access-apps",
-        "Account · Access: Apps and Policies · Edit",
+        collections::ACCESS_APPS.permission.edit,
         "The token may write Access applications and policies: the protection of names. Nothing that asks for protection is \
          published without it.",
         Account,
@@ -101,7 +102,7 @@ pub(crate) static PERMISSIONS: [Permission; 7] = [
     ),
     permission!(
         "service-tokens",
-        "Account · Access: Service Tokens · Edit",
+        collections::SERVICE_TOKENS.permission.edit,
         "The token may make service tokens, for routes that ask for one.",
         Account,
         Always,
@@ -109,7 +110,7 @@ pub(crate) static PERMISSIONS: [Permission; 7] = [
     ),
     permission!(
         "access-groups",
-        "Account · Access: Organizations, Identity Providers, and Groups · Read",
+        collections::ACCESS_GROUPS.untyped().permission.read,
         "The token may look up Access groups by name, for routes that let groups pass, and the team's name, so that the tunnel \
          itself asks for the token of Access at protected names.",
         Account,
@@ -118,7 +119,7 @@ pub(crate) static PERMISSIONS: [Permission; 7] = [
     ),
     permission!(
         "zone",
-        "Zone · Zone · Read",
+        collections::ZONES.untyped().permission.read,
         "The token may list zones, to find the one that holds a name. A tenant with zoneId can do without.",
         Account,
         Always,
@@ -126,7 +127,7 @@ pub(crate) static PERMISSIONS: [Permission; 7] = [
     ),
     permission!(
         "dns",
-        "Zone · DNS · Edit",
+        collections::DNS_RECORDS.untyped().permission.edit,
         "The token may write the records of the zone.",
         Zone,
         Always,

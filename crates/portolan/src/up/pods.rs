@@ -14,6 +14,7 @@ use portolan_runner::machine::reach::{RunnerPlace, runner_place};
 use portolan_runner::machine::run_notes::RunNotes;
 use portolan_runner::node::{PodRunner, PodUsage, RunnerError, RunnerSettings, UsageMeter, WithoutProgram};
 use portolan_runner::pod::backoff::BackoffLimits;
+use portolan_runner::pod::limits::PodBounds;
 
 use crate::failure::{Failure, Outcome};
 use crate::pods_page::{PATH, PodUse, PodsPage, ProgramFacts, RunnerFacts};
@@ -63,6 +64,7 @@ impl Pods {
             folder: place.folder.clone(),
             executable: executable.clone(),
             limits: BackoffLimits::default(),
+            bounds: PodBounds::default(),
             without_program,
         };
         let runner = PodRunner::start(client, settings).await.map_err(not_started)?;

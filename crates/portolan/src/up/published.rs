@@ -21,8 +21,11 @@ pub(crate) struct Published {
 
 /// Everything that objects which are Ready stand for.
 pub(crate) fn published(objects: &[HealthView]) -> Vec<Published> {
-    let mut shown: Vec<(&str, Shown)> =
-        kinds::table().iter().filter(|row| row.life == Management::Owned).map(|row| (row.kind, row.shown)).collect();
+    let mut shown: Vec<(&str, Shown)> = kinds::table()
+        .iter()
+        .filter(|row| row.management == Management::Owned)
+        .map(|row| (row.kind, row.shown))
+        .collect();
     shown.push(("HTTPRoute", zerotrust::ROUTE));
     let of = |seen: &HealthView| {
         let (_, shown) = shown.iter().find(|(kind, _)| *kind == seen.kind)?;

@@ -35,10 +35,12 @@ pub enum FilesChange {
     Unchanged,
 }
 
-/// Puts the files into the folder, which is made where it is not there. Who reads sees all of the old ones or all of the new ones.
+/// Puts the files into the folder, which is made where it is not there. Who reads sees all of the old ones or all of the new ones. The files are
+/// the owner's, so that it can read them whatever their mode; the folders are the runner's, so that no link in them is anybody else's.
 pub fn put_files(folder: &Path, files: &VolumeFiles, owner: Option<FileOwner>) -> io::Result<FilesChange> {
-    make_folder(folder, owner)?;
-    let current = fs::read_link(folder.join(DATA)).ok();
+    make_folder(folder, None)?;
+    // A link that was put there by somebody who has the runner's user counts for nothing.
+    let current = fs::read_link(folder.join(DATA)).ok().filter(|current| version(current).is_some());
     if let Some(current) = &current
         && is_as_wanted(&folder.join(current), files)?
         && has_entries(folder, files)
@@ -62,29 +64,50 @@ pub fn make_folder(folder: &Path, owner: Option<FileOwner>) -> io::Result<()> {
     give(folder, owner)
 }
 
-/// Makes a claim's folder for the user whose it is: nobody else can look into it, wherever it is.
-pub fn make_claim_folder(folder: &Path, owner: Option<FileOwner>) -> io::Result<()> {
+/// Makes a folder in which all users of a pod may write, as those of `emptyDir` and of claims; what is made in it is its group's, where it
+/// has one (`pkg/volume/emptydir/empty_dir.go`, `pkg/volume/volume_linux.go`).
+pub fn open_folder(folder: &Path, owner: Option<FileOwner>, group: Option<u32>) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    give(folder, owner)?;
+    // After the owner: a change of that takes the bit away.
+    fs::set_permissions(folder, fs::Permissions::from_mode(if group.is_some() { 0o2777 } else { 0o777 }))
+}
+
+/// Makes a claim's folder. Where pods' users may pass through to it by its name, its mode says who gets in; nobody lists others'.
+pub fn claim_folder(folder: &Path, owner: Option<FileOwner>, mode: u32) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     if let Some(above) = folder.parent() {
         fs::set_permissions(above, fs::Permissions::from_mode(0o711))?;
     }
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o770))?;
-    give(folder, owner)
-}
-
-/// Makes a folder that only the runner looks into.
-pub fn make_private(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
-}
-
-/// Makes the folder below which a pod's volumes are: only its group passes through, or everybody where its containers are
-/// several users.
-pub fn make_passage(folder: &Path, group: Option<u32>) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    chown(folder, None, group)?;
-    let mode = if group.is_some() { 0o710 } else { 0o711 };
+    give(folder, owner)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(mode))
+}
+
+/// Keeps a file under another name too, whatever becomes of the first; there may be an earlier one.
+pub fn keep_file(file: &Path, kept: &Path) -> io::Result<()> {
+    if let Some(folder) = kept.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    if kept.exists() {
+        fs::remove_file(kept)?;
+    }
+    fs::hard_link(file, kept)
+}
+
+/// An empty file of the owner's, for one line or two, which anybody who gets to it may write.
+pub fn message_file(path: &Path, owner: Option<FileOwner>) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, "")?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
+    give(path, owner)
+}
+
+/// Lets a group pass through a folder, and nobody else who is not its owner.
+pub fn close_to_others(folder: &Path, group: u32) -> io::Result<()> {
+    chown(folder, None, Some(group))?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o710))
 }
 
 fn give(path: &Path, owner: Option<FileOwner>) -> io::Result<()> {
@@ -93,8 +116,12 @@ fn give(path: &Path, owner: Option<FileOwner>) -> io::Result<()> {
 
 /// The folder after this one: names are counted up, so that no two versions have one name.
 fn next_name(current: Option<&Path>) -> PathBuf {
-    let number = current.and_then(Path::to_str).and_then(|name| name.strip_prefix(PREFIX)?.parse::<u64>().ok());
-    PathBuf::from(format!("{PREFIX}{}", number.map_or(0, |number| number + 1)))
+    PathBuf::from(format!("{PREFIX}{}", current.and_then(version).map_or(0, |number| number.wrapping_add(1))))
+}
+
+/// The number of a folder of files, where it is one.
+fn version(name: &Path) -> Option<u64> {
+    name.to_str()?.strip_prefix(PREFIX)?.parse().ok()
 }
 
 fn write_all(folder: &Path, files: &VolumeFiles, owner: Option<FileOwner>) -> io::Result<()> {
@@ -102,14 +129,14 @@ fn write_all(folder: &Path, files: &VolumeFiles, owner: Option<FileOwner>) -> io
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }
-    make_folder(folder, owner)?;
+    make_folder(folder, None)?;
     for (path, file) in files {
         let mut parent = folder.to_owned();
         let mut parts: Vec<&str> = path.split('/').collect();
         let name = parts.pop().unwrap_or(path);
         for part in parts {
             parent.push(part);
-            make_folder(&parent, owner)?;
+            make_folder(&parent, None)?;
         }
         write_one(&parent.join(name), file, owner)?;
     }
@@ -240,6 +267,21 @@ mod tests {
         assert_eq!(put(home.path(), &[("a", "one", 0o600)]), FilesChange::Replaced);
         assert_eq!(put(home.path(), &[]), FilesChange::Replaced);
         assert_eq!(put(home.path(), &[]), FilesChange::Unchanged);
+    }
+
+    #[test]
+    fn a_link_that_somebody_else_put_there_leads_nobody_to_take_anything_away() {
+        let home = tempfile::tempdir().unwrap();
+        let (volume, precious) = (home.path().join("v"), home.path().join("precious"));
+        fs::create_dir(&precious).unwrap();
+        put(&volume, &[("a", "one", 0o644)]);
+        fs::remove_file(volume.join(DATA)).unwrap();
+        symlink("../precious", volume.join(DATA)).unwrap();
+
+        assert_eq!(put(&volume, &[("a", "two", 0o644)]), FilesChange::Replaced);
+
+        assert!(precious.is_dir());
+        assert_eq!(fs::read_to_string(volume.join("a")).unwrap(), "two");
     }
 
     #[test]

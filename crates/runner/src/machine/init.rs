@@ -6,12 +6,13 @@
 
 use std::fs;
 use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use rustix::fs::{Gid, Mode, Uid};
-use rustix::process::{Resource, Rlimit, setrlimit, umask};
+use rustix::fs::{Gid, Mode, OFlags, Uid, open};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +56,7 @@ pub struct LaunchLimits {
     pub files: Option<u64>,
     /// Bytes of one file.
     pub file_size: Option<u64>,
-    /// Bytes of memory.
+    /// Bytes of writable memory that it asks for, used or not.
     pub memory: Option<u64>,
 }
 
@@ -87,7 +88,7 @@ impl LaunchOrder {
         };
         let (step, error) = match self.prepare() {
             Err(failed) => failed,
-            Ok(()) => (format!("exec {}", self.executable.display()), self.execute()),
+            Ok(opened) => (format!("exec {}", self.executable.display()), self.execute(opened.as_ref())),
         };
         let text = format!("{step}: {error}");
         // The exit code tells that it did not start; why is in the log as well.
@@ -95,18 +96,37 @@ impl LaunchOrder {
         (step, error)
     }
 
-    fn prepare(&self) -> Result<(), (String, io::Error)> {
+    /// All but the program; gives back the executable, opened by the runner's user.
+    fn prepare(&self) -> Result<Option<OwnedFd>, (String, io::Error)> {
+        // Where it is not there, `exec` says so.
+        let opened = open(&self.executable, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
         umask(Mode::from_raw_mode(0o022));
         self.limits.set().map_err(|error| ("setting limits".to_owned(), error))?;
         if let Some(user) = &self.user {
             user.become_it().map_err(|error| (format!("becoming user {}", user.user), error))?;
         }
         set_no_new_privs(true).map_err(|error| ("giving up further privileges".to_owned(), error.into()))?;
-        std::env::set_current_dir(&self.folder).map_err(|error| (format!("chdir to {}", self.folder.display()), error))
+        std::env::set_current_dir(&self.folder)
+            .map_err(|error| (format!("chdir to {}", self.folder.display()), error))?;
+        Ok(opened)
     }
 
-    fn execute(&self) -> io::Error {
-        Command::new(&self.executable).args(&self.arguments).stdin(Stdio::null()).exec()
+    /// An executable may lie in a folder that is closed to the pod's user, as the runner's own does below a root's home: it is
+    /// executed as the file that was opened before.
+    fn execute(&self, opened: Option<&OwnedFd>) -> io::Error {
+        let error = self.command(&self.executable).exec();
+        match opened {
+            Some(opened) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.command(&PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()))).exec()
+            }
+            Some(_) | None => error,
+        }
+    }
+
+    fn command(&self, executable: &Path) -> Command {
+        let mut command = Command::new(executable);
+        command.arg0(&self.executable).args(&self.arguments).stdin(Stdio::null());
+        command
     }
 }
 
@@ -128,12 +148,14 @@ impl LaunchLimits {
             (Resource::Nproc, self.processes),
             (Resource::Nofile, self.files),
             (Resource::Fsize, self.file_size),
-            (Resource::As, self.memory),
+            (Resource::Data, self.memory),
             // Whole memories of pods on the user's disk help nobody.
             (Resource::Core, Some(0)),
         ];
         for (resource, limit) in limits {
-            if limit.is_some() {
+            if let Some(limit) = limit {
+                // Who is not root can allow nobody more than it has.
+                let limit = Some(getrlimit(resource).maximum.map_or(limit, |most| most.min(limit)));
                 setrlimit(resource, Rlimit { current: limit, maximum: limit })?;
             }
         }

@@ -7,16 +7,28 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::broadcast;
+use tokio::time::Instant;
 
 /// How much of a run's output is kept, in bytes: two files of half of it.
 pub const MOST_KEPT: u64 = 10 * 1024 * 1024;
 /// What a line may have at most; longer ones are cut into several.
 const LONGEST_LINE: usize = 16 * 1024;
+/// What is taken of one stream in a while, as it is kept. Who writes faster waits, as for a slow pipe: endless output costs neither
+/// the disk nor the other pods their time.
+const MOST_IN_A_WHILE: usize = 512 * 1024;
+/// That while.
+const WHILE: Duration = Duration::from_millis(100);
+/// What a line costs beside its text.
+const LINE_COST: usize = 40;
+/// What is read at once of one that writes little, and of one that writes much: most containers write little, and each has two streams.
+const FIRST_PART: usize = 256;
+const LARGEST_PART: usize = 16 * 1024;
 /// Lines that a follower may be behind.
 const FOLLOWED: usize = 1024;
 
@@ -64,7 +76,9 @@ struct OutputInner {
 struct OutputState {
     file: File,
     size: u64,
-    /// None once nothing more comes.
+    /// Whether nothing more comes.
+    has_ended: bool,
+    /// There while somebody follows: it keeps as many lines as a follower may be behind, for each container.
     follow: Option<broadcast::Sender<OutputLine>>,
 }
 
@@ -74,7 +88,7 @@ impl OutputLog {
         fs::create_dir_all(folder)?;
         let file = File::options().append(true).create(true).open(current(folder))?;
         let size = file.metadata()?.len();
-        let state = Mutex::new(OutputState { file, size, follow: Some(broadcast::channel(FOLLOWED).0) });
+        let state = Mutex::new(OutputState { file, size, has_ended: false, follow: None });
         Ok(Self { inner: Arc::new(OutputInner { folder: folder.to_owned(), half: most / 2, state }) })
     }
 
@@ -96,33 +110,42 @@ impl OutputLog {
         }
         state.file.write_all(&line)?;
         state.size += length;
-        if let Some(follow) = &state.follow {
-            // Nobody may be following.
-            let _ = follow.send(OutputLine { time: now, text: Bytes::copy_from_slice(text) });
+        if let Some(follow) = &state.follow
+            && follow.send(OutputLine { time: now, text: Bytes::copy_from_slice(text) }).is_err()
+        {
+            // Nobody follows any more.
+            state.follow = None;
         }
         Ok(())
     }
 
     /// Nothing more comes: who follows has reached the end.
     pub fn end(&self) {
-        self.state().follow = None;
+        let mut state = self.state();
+        (state.has_ended, state.follow) = (true, None);
     }
 
     /// What stands in it, at most the last lines, and what comes; no line is in both or in neither.
     pub fn open(&self, last: Option<usize>) -> io::Result<(Vec<OutputLine>, Option<broadcast::Receiver<OutputLine>>)> {
-        let state = self.state();
-        let coming = state.follow.as_ref().map(broadcast::Sender::subscribe);
+        let mut state = self.state();
+        let coming = (!state.has_ended).then(|| {
+            let follow = state.follow.get_or_insert_with(|| broadcast::channel(FOLLOWED).0);
+            follow.subscribe()
+        });
         Ok((read_log(&self.inner.folder, last)?, coming))
     }
 
     /// Adds everything that is read, line by line, until the other end is closed.
     pub async fn take<R: AsyncRead + Unpin>(self, stream: OutputStream, mut from: R, clock: fn() -> Timestamp) {
-        let (mut line, mut part) = (Vec::new(), vec![0; 4096]);
+        let (mut line, mut part, mut pace) = (Vec::new(), vec![0; FIRST_PART], OutputPace::new());
         loop {
             let count = match from.read(&mut part).await {
                 Ok(0) | Err(_) => break,
                 Ok(count) => count,
             };
+            let is_full = count == part.len();
+            let lines = part[..count].iter().filter(|byte| **byte == b'\n').count();
+            pace.keep(count + lines * LINE_COST).await;
             for byte in &part[..count] {
                 if *byte != b'\n' {
                     line.push(*byte);
@@ -131,6 +154,9 @@ impl OutputLog {
                     self.add_or_drop(stream, &line, clock());
                     line.clear();
                 }
+            }
+            if is_full && count < LARGEST_PART {
+                part = vec![0; count * 2];
             }
         }
         if !line.is_empty() {
@@ -142,6 +168,29 @@ impl OutputLog {
     fn add_or_drop(&self, stream: OutputStream, line: &[u8], now: Timestamp) {
         if let Err(error) = self.add(stream, line, now) {
             tracing::debug!(folder = %self.inner.folder.display(), %error, "Could not keep a line of output");
+        }
+    }
+}
+
+/// How fast a stream is.
+struct OutputPace {
+    since: Instant,
+    taken: usize,
+}
+
+impl OutputPace {
+    fn new() -> Self {
+        Self { since: Instant::now(), taken: 0 }
+    }
+
+    /// Waits where too much came in this while.
+    async fn keep(&mut self, more: usize) {
+        self.taken += more;
+        if self.taken > MOST_IN_A_WHILE {
+            tokio::time::sleep_until(self.since + WHILE).await;
+        }
+        if self.since.elapsed() >= WHILE {
+            *self = Self { since: Instant::now(), taken: 0 };
         }
     }
 }
@@ -240,6 +289,18 @@ mod tests {
         assert_eq!(texts(&[coming.recv().await.unwrap()]), ["after"]);
         assert_eq!(coming.recv().await, Err(broadcast::error::RecvError::Closed));
         assert!(log.open(None).unwrap().1.is_none());
+    }
+
+    #[tokio::test]
+    async fn who_writes_faster_than_its_output_is_taken_waits() {
+        let home = tempfile::tempdir().unwrap();
+        let (log, began) = (OutputLog::begin(home.path(), 4096).unwrap(), Instant::now());
+        let text = "x\n".repeat(4 * MOST_IN_A_WHILE / (LINE_COST + 2));
+
+        log.take(OutputStream::Out, text.as_bytes(), || at(2)).await;
+
+        assert!(began.elapsed() >= WHILE * 3, "{:?}", began.elapsed());
+        assert_eq!(texts(&read_log(home.path(), Some(1)).unwrap()), ["x"]);
     }
 
     #[tokio::test]

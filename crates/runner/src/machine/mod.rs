@@ -1,9 +1,11 @@
 //! What is done on this machine for pods: files, processes, their output, what they use, and what a killed runner left.
 
+pub mod beneath;
 pub mod files;
 pub mod init;
 pub mod leftovers;
 pub mod logs;
+pub mod pod_usage;
 pub mod processes;
 pub mod programs;
 pub mod reach;

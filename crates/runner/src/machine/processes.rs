@@ -11,6 +11,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,12 +23,16 @@ use super::init::{LaunchOrder, NOT_STARTED};
 use super::leftovers::{boot_id, end_run, process_entry};
 use super::logs::{OutputLog, OutputStream};
 use super::run_notes::{POD_VARIABLE, RUN_VARIABLE, RunNote, RunNotes};
+use crate::pod::identity::POD_USERS;
 
 /// Where programs are looked for, and where processes of pods look: never on the user's own PATH.
 pub const SYSTEM_FOLDERS: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The command by which the runner's own executable becomes a container's program.
 pub const INIT_COMMAND: &str = "pod-init";
+
+/// How long it takes at most to read what a process that has ended wrote.
+const DRAINED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Starts processes.
 #[derive(Clone, Debug)]
@@ -130,7 +135,8 @@ fn note_of(launch: &ContainerLaunch, child: &Child) -> io::Result<RunNote> {
     let process = child.id().and_then(|id| i32::try_from(id).ok()).ok_or_else(gone)?;
     let born = process_entry(process).ok_or_else(gone)?.born;
     let (id, pod, container) = (launch.id.clone(), launch.pod.clone(), launch.container.clone());
-    Ok(RunNote { id, pod, container, process, born, boot: boot_id()? })
+    let user = launch.order.user.as_ref().map(|user| user.user).filter(|user| POD_USERS.contains(user));
+    Ok(RunNote { id, pod, container, process, born, boot: boot_id()?, user })
 }
 
 impl StartedProcess {
@@ -144,7 +150,10 @@ impl StartedProcess {
         let status = self.child.wait().await?;
         let note = self.note.clone();
         tokio::task::spawn_blocking(move || end_run(&note)).await.map_err(io::Error::other)??;
-        while self.output.join_next().await.is_some() {}
+        // Who has hidden itself from its run may hold the other end open for ever; what is in the pipes is read long before.
+        let drained = async { while self.output.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(DRAINED_WITHIN, drained).await;
+        self.output.shutdown().await;
         self.log.end();
         self.notes.forget(&self.note.id)?;
         Ok(end_of(status, &self.report))
@@ -159,6 +168,11 @@ fn end_of(status: ExitStatus, report: &Path) -> ProcessEnd {
 }
 
 impl ProcessHandle {
+    /// The number of the first process.
+    pub fn process(&self) -> i32 {
+        self.note.process
+    }
+
     /// Tells the container's first process to end; what it started is its own affair.
     pub fn tell(&self, signal: Signal) -> io::Result<()> {
         if let Some(process) = Pid::from_raw(self.note.process).filter(|_| self.is_there()) {

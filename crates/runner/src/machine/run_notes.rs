@@ -27,6 +27,9 @@ pub struct RunNote {
     pub born: u64,
     /// Which start of the machine that was.
     pub boot: String,
+    /// The uid, where it is one that pods alone are given.
+    #[serde(default)]
+    pub user: Option<u32>,
 }
 
 /// The notes of a runner.
@@ -81,7 +84,15 @@ mod tests {
     use super::*;
 
     fn note(id: &str) -> RunNote {
-        RunNote { id: id.into(), pod: "u".into(), container: "c".into(), process: 1, born: 2, boot: "b".into() }
+        RunNote {
+            id: id.into(),
+            pod: "u".into(),
+            container: "c".into(),
+            process: 1,
+            born: 2,
+            boot: "b".into(),
+            user: None,
+        }
     }
 
     #[test]

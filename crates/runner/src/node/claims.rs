@@ -18,13 +18,16 @@ use serde_json::{Value, json};
 
 use super::NodeContext;
 use super::events::{EventSort, EventSubject};
-use crate::machine::files::make_claim_folder;
+use crate::machine::files::claim_folder;
 use crate::pod::claims::{
     CLAIM_PROTECTION, ClaimVerdict, PROVISIONED_BY, PROVISIONER, bound_claim, bound_status, claim_verdict, volume,
     volume_name,
 };
 use crate::pod::containers::{has_ended, namespace, uid};
 use crate::pod::references::references;
+
+/// Nobody is the user of a claim before a pod has it.
+const CLOSED: u32 = 0o700;
 
 /// Namespace and name.
 type ClaimKey = (String, String);
@@ -133,7 +136,7 @@ impl ClaimKeeper {
     async fn bind(&mut self, claim: &PersistentVolumeClaim) -> Result<(), kube::Error> {
         let (space, name) = key(claim);
         let folder = self.context.folders.claim(&space, &name);
-        if let Err(error) = make_claim_folder(&folder, None) {
+        if let Err(error) = claim_folder(&folder, None, CLOSED) {
             self.refuse(claim, format!("making the claim's folder {}: {error}", folder.display())).await;
             return Ok(());
         }

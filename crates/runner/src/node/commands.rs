@@ -94,6 +94,7 @@ pub(super) struct SideCommands {
     pub(super) pod: String,
     pub(super) container: Container,
     pub(super) files: ContainerFiles,
+    pub(super) limits: LaunchLimits,
 }
 
 impl SideCommands {
@@ -155,7 +156,7 @@ impl SideCommands {
             arguments: invocation.arguments,
             folder: self.files.folder.clone(),
             user: self.files.user.clone(),
-            limits: LaunchLimits::default(),
+            limits: self.limits.clone(),
             report: folder.join("report"),
         };
         let (container, environment) = (self.container.name.clone(), self.files.environment.clone());
@@ -177,7 +178,8 @@ impl PodWorker {
         let container = self.container(container)?;
         let run = self.record.container(&container.name).running()?.id.clone();
         let (context, others, pod) = (self.context.clone(), self.beside.clone(), uid(&self.pod).to_owned());
-        Some(SideCommands { run, others, context, pod, container, files })
+        let limits = self.launch_limits(&container, files.user.as_ref());
+        Some(SideCommands { run, others, context, pod, container, files, limits })
     }
 
     pub(super) fn post_start(&mut self, container: &str) {

@@ -5,7 +5,8 @@
 //! programs/                           the runner's own executable, where pods could not start it otherwise
 //! pods/UID/user                       the pod's own uid
 //! pods/UID/volumes/NAME               files and empty folders
-//! pods/UID/containers/NAME/RUN/       output, and why it did not start
+//! pods/UID/files/NAME/                single files of volumes that a container has mounted
+//! pods/UID/containers/NAME/RUN/       output, why it did not start, and why it ended
 //! pods/UID/work/NAME                  where a container begins that names no other place
 //! claims/NAMESPACE/NAME               folders that stay
 //! ```
@@ -61,13 +62,8 @@ impl RunnerFolders {
         self.root.join("pods").join(uid)
     }
 
-    /// All volumes of a pod.
-    pub(super) fn volumes(&self, uid: &str) -> PathBuf {
-        self.pod(uid).join("volumes")
-    }
-
     pub(super) fn volume(&self, uid: &str, name: &str) -> PathBuf {
-        self.volumes(uid).join(name)
+        self.pod(uid).join("volumes").join(name)
     }
 
     pub(super) fn claims(&self) -> PathBuf {
@@ -82,14 +78,14 @@ impl RunnerFolders {
         self.pod(uid).join("work").join(container)
     }
 
-    /// What the containers of a pod wrote: only the runner looks into it.
-    pub(super) fn containers(&self, uid: &str) -> PathBuf {
-        self.pod(uid).join("containers")
+    /// A single file that a container has mounted.
+    pub(super) fn sub_path(&self, uid: &str, container: &str, mount: usize) -> PathBuf {
+        self.pod(uid).join("files").join(container).join(mount.to_string())
     }
 
     /// All runs of a container.
     pub(super) fn runs(&self, uid: &str, container: &str) -> PathBuf {
-        self.containers(uid).join(container)
+        self.pod(uid).join("containers").join(container)
     }
 
     pub(super) fn run(&self, uid: &str, container: &str, restarts: i32) -> PathBuf {
@@ -98,9 +94,19 @@ impl RunnerFolders {
 
     /// Takes everything of a pod away but its claims.
     pub(super) fn remove_pod(&self, uid: &str) -> io::Result<()> {
-        match fs::remove_dir_all(self.pod(uid)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
+        remove(&self.pod(uid))
+    }
+
+    /// Takes a pod's volumes and its containers' folders away: what is there for as long as it runs.
+    pub(super) fn remove_contents(&self, uid: &str) -> io::Result<()> {
+        ["volumes", "files", "work", "beside"].iter().try_for_each(|name| remove(&self.pod(uid).join(name)))
+    }
+}
+
+/// No link is followed: of a claim only the link to it goes.
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }

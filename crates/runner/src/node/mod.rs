@@ -4,11 +4,13 @@
 //! watch ─► bound to us? ─► a worker for each pod: decide ─► steps ─► facts ─► decide … ─► status where it differs
 //! ```
 
+mod bounding;
 mod claims;
 mod commands;
 mod events;
 mod folders;
 mod log_source;
+mod messages;
 mod output;
 mod pods;
 mod probing;
@@ -17,6 +19,7 @@ mod simulating;
 mod starting;
 mod usage;
 mod users;
+mod watching;
 mod worker;
 
 use std::collections::HashMap;
@@ -36,12 +39,14 @@ use crate::machine::run_notes::RunNotes;
 use crate::pod::backoff::BackoffLimits;
 use crate::pod::downward::NodeCapacity;
 use crate::pod::identity::RunnerUser;
+use crate::pod::limits::PodBounds;
 use events::EventRecorder;
 use folders::RunnerFolders;
 pub use output::{PodOutputs, RunOutput, WhichRun};
 pub use registration::own_uid;
 pub use usage::{PodUsage, UsageMeter};
 use users::PodUsers;
+use watching::WatchedPods;
 
 /// How long pods may take to end when the runner stops; then they are killed.
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
@@ -57,6 +62,8 @@ pub struct RunnerSettings {
     pub executable: PathBuf,
     /// How restarts are spaced.
     pub limits: BackoffLimits,
+    /// What all pods may have, whatever they ask for.
+    pub bounds: PodBounds,
     /// What becomes of containers whose image no program stands for.
     pub without_program: WithoutProgram,
 }
@@ -88,6 +95,7 @@ pub enum RunnerError {
 pub struct PodRunner {
     stop: watch::Sender<bool>,
     following: JoinHandle<()>,
+    watching: JoinHandle<()>,
     outputs: PodOutputs,
     meter: UsageMeter,
 }
@@ -105,6 +113,7 @@ struct NodeContext {
     users: PodUsers,
     /// Namespace and name of each pod that has a worker, by its uid.
     names: Mutex<HashMap<String, (String, String)>>,
+    watched: WatchedPods,
 }
 
 impl PodRunner {
@@ -121,9 +130,12 @@ impl PodRunner {
         settings.executable =
             reachable_executable(&settings.executable, &folders.programs()).map_err(RunnerError::Folder)?;
         let capacity = registration::capacity();
-        registration::register(&client, &settings.node, &capacity)
+        registration::register(&client, &settings.node, &capacity, registration::own_user())
             .await
             .map_err(|error| RunnerError::Node(Box::new(error)))?;
+        if let Some(notice) = registration::own_user().notice() {
+            tracing::warn!("{notice}");
+        }
         let outputs = PodOutputs::new(folders.clone());
         let context = Arc::new(NodeContext {
             recorder: EventRecorder::new(client.clone(), &settings.node),
@@ -131,16 +143,24 @@ impl PodRunner {
             user: registration::own_user(),
             users: PodUsers::remembered(folders.clone()).map_err(RunnerError::Folder)?,
             names: Mutex::default(),
+            watched: WatchedPods::default(),
             outputs: outputs.clone(),
             client,
             settings,
             folders,
             capacity,
         });
+        let (watched, bounds) = (context.watched.clone(), context.settings.bounds);
+        let watching = tokio::spawn(watching::watch(watched, context.folders.clone(), bounds));
         let (stop, stopping) = watch::channel(false);
         let meter = UsageMeter::of(context.clone());
         let following = tokio::spawn(pods::follow(context, stopping));
-        Ok(Self { stop, following, outputs, meter })
+        Ok(Self { stop, following, watching, outputs, meter })
+    }
+
+    /// What users must know of this runner who expect that of a kubelet.
+    pub fn notice(&self) -> Option<String> {
+        registration::own_user().notice()
     }
 
     /// What containers write, for `kubectl logs`.
@@ -161,6 +181,7 @@ impl PodRunner {
             self.following.abort();
             tracing::warn!("Some pods did not end in time; the next runner ends what is left of them");
         }
+        self.watching.abort();
     }
 }
 

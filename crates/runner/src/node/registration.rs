@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, Patch, PatchParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::pod::downward::NodeCapacity;
 use crate::pod::identity::RunnerUser;
@@ -37,7 +37,12 @@ pub fn own_uid() -> u32 {
 
 /// Makes the Node, or brings it up to date. Nothing beats as its heart: whoever reads it lives in the same process as the
 /// runner, and a settled world is to cost no writes.
-pub(super) async fn register(client: &kube::Client, name: &str, capacity: &NodeCapacity) -> Result<(), kube::Error> {
+pub(super) async fn register(
+    client: &kube::Client,
+    name: &str,
+    capacity: &NodeCapacity,
+    user: RunnerUser,
+) -> Result<(), kube::Error> {
     let nodes: Api<Node> = Api::all(client.clone());
     let labels = json!({
         "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": arch(),
@@ -53,12 +58,23 @@ pub(super) async fn register(client: &kube::Client, name: &str, capacity: &NodeC
     let status = json!({
         "apiVersion": "v1", "kind": "Node",
         "status": {
-            "capacity": resources, "allocatable": resources, "conditions": [ready],
+            "capacity": resources, "allocatable": resources, "conditions": [ready, users(user)],
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
         },
     });
     nodes.patch_status(name, &params, &Patch::Apply(&status)).await?;
     Ok(())
+}
+
+/// Whether each pod has a user of its own.
+fn users(user: RunnerUser) -> Value {
+    match user.notice() {
+        None => json!({
+            "type": "PodUsers", "status": "True", "reason": "UserOfEachPod",
+            "message": "each pod that names no user has one of its own",
+        }),
+        Some(notice) => json!({"type": "PodUsers", "status": "False", "reason": "RunnerNotRoot", "message": notice}),
+    }
 }
 
 /// As images and labels name it.

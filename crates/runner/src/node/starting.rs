@@ -11,21 +11,23 @@ use k8s_openapi::api::core::v1::{ConfigMap, Container, PersistentVolumeClaim, Se
 use kube::api::{Api, PostParams};
 
 use super::events::EventSort;
+use super::messages::message_path;
 use super::worker::{PodFact, PodWorker};
-use crate::machine::files::{FileOwner, make_claim_folder, make_folder, make_passage, make_private, put_files};
-use crate::machine::init::{LaunchLimits, LaunchOrder, LaunchUser};
+use crate::machine::beneath::{below_root, beneath};
+use crate::machine::files::{FileOwner, claim_folder, keep_file, make_folder, open_folder, put_files};
+use crate::machine::init::{LaunchOrder, LaunchUser};
 use crate::machine::processes::ContainerLaunch;
 use crate::machine::programs::program_file;
 use crate::pod::claims::is_bound;
 use crate::pod::containers::{containers, namespace, uid};
 use crate::pod::environment::container_command;
-use crate::pod::identity::{ProcessUser, RunnerUser, process_user};
+use crate::pod::identity::{ProcessUser, RunnerUser, fs_group, process_user};
 use crate::pod::lifecycle::{hook, post_start};
 use crate::pod::paths::{MountedPath, substituted};
 use crate::pod::programs::{Executable, program_of};
 use crate::pod::record::{StartTrouble, Termination, VolumesState};
 use crate::pod::references::{PodSources, TokenWish, references};
-use crate::pod::volumes::{VolumeContent, inside, volume_content};
+use crate::pod::volumes::{VolumeContent, inside, readable_by_group, volume_content};
 
 /// What a container was started with, for what runs beside it: probes and hooks.
 #[derive(Clone, Debug)]
@@ -34,6 +36,8 @@ pub(super) struct ContainerFiles {
     pub(super) environment: BTreeMap<String, String>,
     pub(super) folder: PathBuf,
     pub(super) user: Option<LaunchUser>,
+    /// Where it leaves why it ended.
+    pub(super) message: PathBuf,
 }
 
 /// Why a container was not started.
@@ -49,6 +53,7 @@ impl PodWorker {
     pub(super) async fn mount(&mut self) {
         match self.put_volumes().await {
             Ok(()) => {
+                self.close_folder();
                 self.mount_failures = 0;
                 self.record.volumes = VolumesState::Ready;
             }
@@ -113,10 +118,6 @@ impl PodWorker {
         self.sources = self.read_sources().await?;
         let volumes: Vec<Volume> =
             self.pod.spec.iter().flat_map(|spec| spec.volumes.clone().unwrap_or_default()).collect();
-        let folders = &self.context.folders;
-        make_passage(&folders.volumes(uid(&self.pod)), self.only_group())
-            .and_then(|()| make_private(&folders.containers(uid(&self.pod))))
-            .map_err(|error| format!("making the pod's folders: {error}"))?;
         for volume in &volumes {
             self.put_volume(volume)
                 .map_err(|why| format!("MountVolume.SetUp failed for volume {:?} : {why}", volume.name))?;
@@ -130,34 +131,37 @@ impl PodWorker {
         let owner = self.file_owner();
         let folder = self.context.folders.volume(uid(&self.pod), &volume.name);
         let put = match content {
-            VolumeContent::Files(files) => put_files(&folder, &files, owner).map(drop),
-            VolumeContent::Empty => make_folder(&folder, owner),
+            VolumeContent::Files(files) => {
+                put_files(&folder, &readable_by_group(files, fs_group(&self.pod)), owner).map(drop)
+            }
+            VolumeContent::Empty => open_folder(&folder, owner, fs_group(&self.pod)),
             VolumeContent::Claim { name } => {
                 let claim = self.context.folders.claim(namespace(&self.pod), &name);
-                make_claim_folder(&claim, owner).and_then(|()| link(&claim, &folder))
+                claim_folder(&claim, owner, self.claim_mode()).and_then(|()| link(&claim, &folder))
             }
         };
         put.map_err(|error| error.to_string())
     }
 
-    /// The group of all containers, where that is one, and the runner can be another.
-    fn only_group(&self) -> Option<u32> {
-        if self.context.user != RunnerUser::Root {
-            return None;
-        }
-        let groups: Option<BTreeSet<u32>> =
+    /// Who gets into a claim: its group, or everybody where the pod's containers are of several; what is made in it is the group's
+    /// that the pod names for that.
+    fn claim_mode(&self) -> u32 {
+        let groups: BTreeSet<Option<u32>> =
             containers(&self.pod).iter().map(|one| self.user_of(one.spec).ok().map(|user| user.group)).collect();
-        groups.filter(|groups| groups.len() == 1)?.pop_first()
+        let group = fs_group(&self.pod);
+        let mode = if groups.len() == 1 || group.is_some() { 0o770 } else { 0o777 };
+        if group.is_some() { mode | 0o2000 } else { mode }
     }
 
     /// Whose the pod's files are: its first container's user.
-    fn file_owner(&self) -> Option<FileOwner> {
+    pub(super) fn file_owner(&self) -> Option<FileOwner> {
         let spec = self.pod.spec.as_ref()?;
         let user = self.user_of(spec.containers.first()?).ok()?;
-        (self.context.user == RunnerUser::Root).then_some(FileOwner { user: user.user, group: user.group })
+        let group = fs_group(&self.pod).unwrap_or(user.group);
+        (self.context.user == RunnerUser::Root).then_some(FileOwner { user: user.user, group })
     }
 
-    fn user_of(&self, container: &Container) -> Result<ProcessUser, String> {
+    pub(super) fn user_of(&self, container: &Container) -> Result<ProcessUser, String> {
         let own = self.user.ok_or("no uid is left for the pod: delete pods that are not needed")?;
         process_user(&self.pod, container, self.context.user, own).map_err(|error| error.to_string())
     }
@@ -210,8 +214,7 @@ impl PodWorker {
             let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
             let made = accounts.create_token_request(&account, &PostParams::default(), &request).await;
             let made = made.map_err(|error| format!("no token of service account {account}: {error}"))?;
-            let due =
-                self.context.now().saturating_add(SignedDuration::from_secs(wish.seconds / 5 * 4)).expect("a span");
+            let due = self.context.now().saturating_add(wish.renewed_after()).expect("a span");
             self.tokens_due = Some(self.tokens_due.map_or(due, |known| known.min(due)));
             sources.tokens.insert(wish, made.status.and_then(|status| status.token).unwrap_or_default());
         }
@@ -276,6 +279,7 @@ impl PodWorker {
         self.tell(EventSort::Normal, "Created", format!("Created container: {}", spec.name), Some(&spec.name)).await;
         let started =
             self.context.launcher.launch(launch).await.map_err(|error| NotStarted::Ended(error.to_string()))?;
+        self.watch(spec, &id, &started.handle());
         self.processes.insert(spec.name.clone(), started.handle());
         self.files.insert(spec.name.clone(), files);
         self.tell_its_end(spec.name.clone(), id.clone(), started);
@@ -303,40 +307,60 @@ impl PodWorker {
     /// Mounts, variables, working directory and user of a container.
     fn prepare(&self, spec: &Container, environment: BTreeMap<String, String>) -> Result<ContainerFiles, NotStarted> {
         let user = self.user_of(spec).map_err(|why| self.config_error(why))?;
-        let mounts = self.mounts(spec, &environment).map_err(|why| self.config_error(why))?;
+        let mut mounts = self.mounts(spec, &environment).map_err(|why| self.config_error(why))?;
+        let message = self.message_file(spec).map_err(|error| self.config_error(error.to_string()))?;
+        mounts.extend(MountedPath::new(message_path(spec), &message.to_string_lossy()));
         let work = self.context.folders.work(uid(&self.pod), &spec.name);
-        let folder = match spec.working_dir.as_deref().filter(|folder| !folder.is_empty()) {
-            None => work,
-            Some(wanted) => match substituted(wanted, &mounts) {
-                found if found != wanted => PathBuf::from(found),
-                // A folder of the image: an empty one of the pod's stands for it.
-                _ => work.join(wanted.trim_start_matches('/')),
-            },
-        };
         let owner = self.file_owner();
-        make_folder(&self.context.folders.work(uid(&self.pod), &spec.name), owner)
-            .and_then(|()| if folder.exists() { Ok(()) } else { make_folder(&folder, owner) })
-            .map_err(|error| self.config_error(error.to_string()))?;
+        let folder = make_folder(&work, owner).and_then(|()| {
+            match spec.working_dir.as_deref().filter(|folder| !folder.is_empty()) {
+                None => Ok(work),
+                Some(wanted) => self.working_folder(wanted, &work, &mounts, owner),
+            }
+        });
+        let folder = folder.map_err(|error| self.config_error(format!("workingDir: {error}")))?;
         let environment = environment.into_iter().map(|(name, value)| (name, substituted(&value, &mounts))).collect();
         let user = (self.context.user == RunnerUser::Root).then_some(LaunchUser {
             user: user.user,
             group: user.group,
             groups: user.groups,
         });
-        Ok(ContainerFiles { mounts, environment, folder, user })
+        Ok(ContainerFiles { mounts, environment, folder, user, message })
+    }
+
+    /// A folder of a mount, or of the image: an empty one of the pod's stands for that.
+    fn working_folder(
+        &self,
+        wanted: &str,
+        work: &Path,
+        mounts: &[MountedPath],
+        owner: Option<FileOwner>,
+    ) -> io::Result<PathBuf> {
+        let wanted = Path::new("/").join(below_root(wanted));
+        let fitting = mounts.iter().filter_map(|mount| Some((mount, wanted.strip_prefix(&mount.inside).ok()?)));
+        match fitting.max_by_key(|(mount, _)| mount.inside.len()) {
+            Some((mount, rest)) => beneath(Path::new(&mount.outside), rest, owner),
+            None => beneath(work, wanted.strip_prefix("/").unwrap_or(&wanted), owner),
+        }
     }
 
     fn mounts(&self, spec: &Container, environment: &BTreeMap<String, String>) -> Result<Vec<MountedPath>, String> {
         let mut mounts = Vec::new();
-        for mount in spec.volume_mounts.iter().flatten() {
+        for (index, mount) in spec.volume_mounts.iter().flatten().enumerate() {
             let mut outside = self.context.folders.volume(uid(&self.pod), &mount.name);
             let written = mount
                 .sub_path_expr
                 .as_deref()
                 .map(|text| crate::pod::expand::expanded(text, |name| environment.get(name).map(String::as_str)));
             if let Some(below) = written.as_deref().or(mount.sub_path.as_deref()).filter(|path| !path.is_empty()) {
-                let below = inside(below).map_err(|error| error.to_string())?;
-                outside = self.below(&outside, &below).map_err(|error| format!("subPath {below}: {error}"))?;
+                let failed = |why: String| {
+                    let (volume, container) = (&mount.name, &spec.name);
+                    format!("failed to prepare subPath for volumeMount {volume:?} of container {container:?}: {why}")
+                };
+                let below = inside(below).map_err(|error| failed(error.to_string()))?;
+                outside = self.below(&outside, &below).map_err(|error| failed(error.to_string()))?;
+                let kept = self.context.folders.sub_path(uid(&self.pod), &spec.name, index);
+                outside = kept_file(outside, &kept).map_err(|error| failed(error.to_string()))?;
             }
             mounts.extend(MountedPath::new(&mount.mount_path, &outside.to_string_lossy()));
         }
@@ -345,16 +369,7 @@ impl PodWorker {
 
     /// A path in a volume, which is made a folder where it is not there, and which no link leads out of the volume.
     fn below(&self, volume: &Path, path: &str) -> io::Result<PathBuf> {
-        let volume = volume.canonicalize()?;
-        let wanted = volume.join(path);
-        if !wanted.exists() {
-            make_folder(&wanted, self.file_owner())?;
-        }
-        let found = wanted.canonicalize()?;
-        if !found.starts_with(&volume) {
-            return Err(io::Error::other("it leads out of the volume"));
-        }
-        Ok(found)
+        beneath(&volume.canonicalize()?, Path::new(path), self.file_owner())
     }
 
     fn launch(
@@ -376,7 +391,7 @@ impl PodWorker {
             arguments,
             folder: files.folder.clone(),
             user: files.user.clone(),
-            limits: LaunchLimits::default(),
+            limits: self.launch_limits(spec, files.user.as_ref()),
             report,
         };
         let (id, container) = (uuid::Uuid::new_v4().to_string(), spec.name.clone());
@@ -393,6 +408,16 @@ fn start_error(why: String, now: Timestamp) -> Termination {
         started: None,
         ended: now,
     }
+}
+
+/// A single file of a volume is mounted as it was when its container started: the files of the volume change, and go when they do. A
+/// folder stays what it is.
+fn kept_file(found: PathBuf, kept: &Path) -> io::Result<PathBuf> {
+    if !found.is_file() {
+        return Ok(found);
+    }
+    keep_file(&found, kept)?;
+    Ok(kept.to_owned())
 }
 
 /// A link to a claim's folder, in the place of whatever was there.

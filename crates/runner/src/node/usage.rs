@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::NodeContext;
-use crate::machine::usage::{Usage, usage_by_pod};
+use crate::machine::pod_usage::{Usage, usage_by_pod};
 
 /// What a pod uses.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -36,7 +36,7 @@ impl PodUsers {
             let user = fs::read_to_string(folders.user(&pod)).ok().and_then(|text| text.trim().parse().ok());
             by_pod.extend(user.map(|user| (pod, user)));
         }
-        let last = by_pod.values().max().copied();
+        let last = Some(first_user(&folders));
         Ok(Self { folders, known: Mutex::new(KnownUsers { by_pod, last }) })
     }
 
@@ -89,6 +89,15 @@ impl PodUsers {
         let claims = below(&self.folders.claims()).into_iter().flat_map(|namespace| below(&namespace));
         claims.filter_map(|claim| owner(&claim)).collect()
     }
+}
+
+/// Runners of several data directories on one machine begin in several places, so that their pods have other users.
+fn first_user(folders: &RunnerFolders) -> u32 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    folders.claims().hash(&mut hasher);
+    let offset = u32::try_from(hasher.finish() % u64::from(POD_USERS.end - POD_USERS.start)).unwrap_or(0);
+    POD_USERS.start + offset
 }
 
 /// Whose a folder is, where that is a pod's own uid.

@@ -1,6 +1,6 @@
 //! One pod: what is known of it, what is decided, what is done, and what is reported.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,10 +45,38 @@ pub(super) enum PodUpdate {
 
 /// What became of something that the worker began.
 pub(super) enum PodFact {
-    Ended { container: String, id: String, started: Timestamp, end: ProcessEnd },
-    PostStart { container: String, id: String, outcome: Result<(), String> },
-    PreStop { container: String, id: String, outcome: Result<(), String> },
-    Probed { container: String, id: String, kind: ProbeKind, began: Timestamp, outcome: Result<ProbeOutcome, String> },
+    Ended {
+        container: String,
+        id: String,
+        started: Timestamp,
+        end: ProcessEnd,
+    },
+    PostStart {
+        container: String,
+        id: String,
+        outcome: Result<(), String>,
+    },
+    PreStop {
+        container: String,
+        id: String,
+        outcome: Result<(), String>,
+    },
+    Probed {
+        container: String,
+        id: String,
+        kind: ProbeKind,
+        began: Timestamp,
+        outcome: Result<ProbeOutcome, String>,
+    },
+    /// A run has more memory than it may.
+    OutOfMemory {
+        container: String,
+        id: String,
+    },
+    /// The pod has more than it may.
+    Beyond {
+        cause: EndingCause,
+    },
 }
 
 /// The worker of a pod.
@@ -72,6 +100,8 @@ pub(super) struct PodWorker {
     pub(super) tokens_due: Option<Timestamp>,
     /// The uid that the pod has of its own.
     pub(super) user: Option<u32>,
+    /// Runs that had more memory than they may.
+    pub(super) out_of_memory: HashSet<String>,
     is_stopping: bool,
 }
 
@@ -94,6 +124,7 @@ impl PodWorker {
             mount_failures: 0,
             tokens_due: None,
             user,
+            out_of_memory: HashSet::new(),
             is_stopping: false,
         }
     }
@@ -182,7 +213,19 @@ impl PodWorker {
             // What could not be ended is found by the next runner.
             let _ = tokio::task::spawn_blocking(move || process.kill()).await;
         }
+        self.end_hidden().await;
         self.put_away();
+    }
+
+    /// Nothing of the pod runs any more. What it has on the disk goes with its containers; its output stays.
+    async fn finish(&mut self) {
+        self.end_hidden().await;
+        self.record.is_over = true;
+        if !self.is_stopping
+            && let Err(error) = self.context.folders.remove_contents(uid(&self.pod))
+        {
+            tracing::warn!(pod = name(&self.pod), %error, "Could not remove the volumes of a pod; remove them by hand");
+        }
     }
 
     fn put_away(&self) {
@@ -249,7 +292,7 @@ impl PodWorker {
             PodStep::Tell { container } => self.signal(&container, now),
             PodStep::Kill { container } => self.kill(&container),
             PodStep::End { cause, grace } => self.record.ending = Some(PodEnding { cause, since: now, grace }),
-            PodStep::Finish => self.record.is_over = true,
+            PodStep::Finish => self.finish().await,
         }
     }
 
@@ -309,6 +352,8 @@ impl PodWorker {
             PodFact::Probed { container, id, kind, began, outcome } => {
                 self.probed(&container, &id, kind, began, outcome).await;
             }
+            PodFact::OutOfMemory { container, id } => self.out_of_memory(&container, id),
+            PodFact::Beyond { cause } => self.evict(cause).await,
         }
     }
 
@@ -332,7 +377,8 @@ impl PodWorker {
     async fn ended(&mut self, container: &str, id: String, started: Timestamp, end: ProcessEnd) {
         self.processes.remove(container);
         self.beside.end(&id).await;
-        let reason = if end.not_started.is_some() { "StartError" } else { exit_reason(end.exit_code) };
+        self.end_watch(&id, end.exit_code).await;
+        let reason = self.reason(&id, &end);
         if let Some(why) = &end.not_started {
             self.tell(EventSort::Warning, "Failed", format!("Error: {why}"), Some(container)).await;
         }
@@ -341,7 +387,7 @@ impl PodWorker {
             id,
             exit_code: end.exit_code,
             reason: reason.to_owned(),
-            message: end.not_started,
+            message: end.not_started.or_else(|| self.last_message(container, end.exit_code)),
             started: Some(started),
             ended,
         };
@@ -351,6 +397,15 @@ impl PodWorker {
         if waits.is_some_and(|wait| wait > SignedDuration::ZERO) && self.record.ending.is_none() {
             let message = format!("Back-off restarting failed container {container} in pod {}", full_name(&self.pod));
             self.tell(EventSort::Warning, "BackOff", message, Some(container)).await;
+        }
+    }
+
+    /// Why a run ended, as a kubelet says it.
+    fn reason(&mut self, id: &str, end: &ProcessEnd) -> &'static str {
+        match (self.out_of_memory.remove(id), &end.not_started) {
+            (true, _) => "OOMKilled",
+            (false, Some(_)) => "StartError",
+            (false, None) => exit_reason(end.exit_code),
         }
     }
 

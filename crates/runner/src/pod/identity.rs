@@ -19,6 +19,18 @@ pub enum RunnerUser {
     },
 }
 
+impl RunnerUser {
+    /// What users must know who expect pods to be apart from each other.
+    pub fn notice(self) -> Option<String> {
+        match self {
+            Self::Root => None,
+            Self::Plain { user, .. } => Some(format!(
+                "the runner is not root: all pods run as user {user}, can read each other's files and end each other's processes, and cannot have runAsUser, runAsGroup or fsGroup; start portolan as root for a user of each pod's own"
+            )),
+        }
+    }
+}
+
 /// The user that a process is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessUser {
@@ -86,6 +98,11 @@ pub fn process_user(
     Ok(process)
 }
 
+/// The group that may read and write the pod's volumes.
+pub fn fs_group(pod: &Pod) -> Option<u32> {
+    pod.spec.as_ref()?.security_context.as_ref()?.fs_group.map(id)
+}
+
 /// `fsGroup` and `supplementalGroups`.
 fn further_groups(pod: &Pod) -> Vec<u32> {
     let Some(context) = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref()) else { return Vec::new() };
@@ -140,6 +157,13 @@ mod tests {
             user(json!({"runAsUser": 0}), json!({}), runner),
             Err(IdentityError::NotAllowed { wanted: 0, own: 1000 })
         );
+    }
+
+    #[test]
+    fn a_runner_that_cannot_keep_pods_apart_says_so() {
+        assert_eq!(RunnerUser::Root.notice(), None);
+        let told = RunnerUser::Plain { user: 1000, group: 100 }.notice().unwrap_or_default();
+        assert!(told.contains("all pods run as user 1000") && told.contains("as root"), "{told}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod environment;
 pub mod expand;
 pub mod identity;
 pub mod lifecycle;
+pub mod limits;
 pub mod paths;
 pub mod probes;
 pub mod programs;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, EnvVarSource, PersistentVolumeClaim, Pod, Secret, Volume};
 
 use super::containers::containers;
@@ -26,6 +27,14 @@ pub struct TokenWish {
     pub audience: Option<String>,
     /// How long it lives.
     pub seconds: i64,
+}
+
+impl TokenWish {
+    /// When a token is replaced, counted from when it was made: after four fifths of its life, and after a day at the latest
+    /// (`token/token_manager.go`, `requiresRefresh`).
+    pub fn renewed_after(&self) -> SignedDuration {
+        SignedDuration::from_secs(self.seconds / 5 * 4).min(SignedDuration::from_hours(24))
+    }
 }
 
 /// The objects that pods of a namespace name, as far as they are there.
@@ -101,6 +110,14 @@ mod tests {
     use super::*;
     use crate::pod::testing::pod;
     use serde_json::json;
+
+    #[test]
+    fn a_token_is_replaced_before_it_expires_and_every_day() {
+        let after = |seconds| token_wish(None, Some(seconds)).renewed_after().as_secs();
+
+        assert_eq!([600, 3600, 30 * 3600].map(after), [480, 2880, 24 * 3600]);
+        assert_eq!(after(365 * 86_400), 24 * 3600);
+    }
 
     fn names(found: &BTreeSet<String>) -> Vec<&str> {
         found.iter().map(String::as_str).collect()

@@ -262,6 +262,14 @@ fn bits(mode: Option<i32>, usual: i32) -> u32 {
     u32::try_from(mode.unwrap_or(usual)).unwrap_or(0) & 0o777
 }
 
+/// The files with what `fsGroup` adds to their modes: the group may read them (`pkg/volume/volume_linux.go`, `roMask`).
+pub fn readable_by_group(mut files: VolumeFiles, group: Option<u32>) -> VolumeFiles {
+    if group.is_some() {
+        files.values_mut().for_each(|file| file.mode |= 0o440);
+    }
+    files
+}
+
 /// A path that stays in its volume, in its shortest form.
 pub fn inside(path: &str) -> Result<String, VolumeError> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
@@ -327,6 +335,17 @@ mod tests {
             {"key": "a.conf", "path": "etc/./app.conf"}, {"key": "b.conf", "path": "b", "mode": 0o755}]}});
 
         assert_eq!(files(volume), ["b=two 755", "etc/app.conf=one 400"]);
+    }
+
+    #[test]
+    fn the_group_of_a_pods_volumes_may_read_its_files() {
+        let modes = |group| -> Vec<u32> {
+            let files = [0o400, 0o755].map(|mode| (format!("{mode:o}"), VolumeFile { content: Vec::new(), mode }));
+            readable_by_group(files.into(), group).values().map(|file| file.mode).collect()
+        };
+
+        assert_eq!(modes(Some(9)), [0o440, 0o755]);
+        assert_eq!(modes(None), [0o400, 0o755]);
     }
 
     #[test]

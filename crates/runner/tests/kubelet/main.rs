@@ -3,8 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step is a failed test")]
 
+mod hostile;
+mod plain_user;
 mod played;
 mod rows;
+mod timings;
 
 use std::collections::BTreeSet;
 
@@ -15,12 +18,12 @@ use rows::rows;
 use serde_json::json;
 
 #[test]
-fn there_are_at_least_sixty_rows_each_with_a_name_of_its_own_an_expectation_and_a_source() {
+fn there_are_at_least_a_hundred_rows_each_with_a_name_of_its_own_an_expectation_and_a_source() {
     let rows = rows();
 
     let names: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names.len(), rows.len());
-    assert!(rows.len() >= 60, "{}", rows.len());
+    assert!(rows.len() >= 100, "{}", rows.len());
     for row in &rows {
         assert!(
             !row.source.is_empty() && row.expect.as_object().is_some_and(|expect| !expect.is_empty()),

@@ -15,32 +15,35 @@ use portolan_apiserver::{ApiServer, Config, Workloads};
 use portolan_runner::machine::leftovers::process_count;
 use portolan_runner::node::{PodOutputs, PodRunner, RunOutput, RunnerSettings, WhichRun, WithoutProgram};
 use portolan_runner::pod::backoff::BackoffLimits;
+use portolan_runner::pod::limits::PodBounds;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::rows::{Row, rows};
+use crate::rows::{Row, place, rows};
 
 /// Longer than any row takes on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(100);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 /// How often it is looked whether a row shows what it is to show.
-const LOOK: Duration = Duration::from_millis(25);
+pub(crate) const LOOK: Duration = Duration::from_millis(25);
+/// Processes that a pod may have here: so few that what multiplies does no harm to the machine.
+const MOST_PROCESSES: u64 = 150;
 /// Rows that are played side by side.
 const SIDE_BY_SIDE: usize = 8;
 
 /// One row while it is played.
-struct Scene {
+pub(crate) struct Scene {
     row: Row,
-    pods: Api<Pod>,
-    client: kube::Client,
-    outputs: PodOutputs,
-    home: TempDir,
+    pub(crate) pods: Api<Pod>,
+    pub(crate) client: kube::Client,
+    pub(crate) outputs: PodOutputs,
+    pub(crate) home: TempDir,
     _server: ApiServer,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_row_shows_what_a_kubelet_shows() {
     let only = std::env::var("PORTOLAN_KUBELET_ROW").unwrap_or_default();
-    let wanted = rows().into_iter().filter(|row| row.name.contains(&only));
+    let wanted = rows().into_iter().filter(|row| row.is_for_us() && row.name.contains(&only));
 
     let played = futures::stream::iter(wanted.map(play)).buffer_unordered(SIDE_BY_SIDE);
     let failures: Vec<String> = played.filter_map(|outcome| async { outcome.err() }).collect().await;
@@ -49,13 +52,13 @@ async fn every_row_shows_what_a_kubelet_shows() {
 }
 
 /// An API server with a runner, and a row on it.
-struct Stage {
-    scene: Scene,
-    runner: PodRunner,
+pub(crate) struct Stage {
+    pub(crate) scene: Scene,
+    pub(crate) runner: PodRunner,
 }
 
 impl Stage {
-    async fn of(row: Row) -> Self {
+    pub(crate) async fn of(row: Row) -> Self {
         let home = tempfile::tempdir().unwrap();
         // Pods are users of their own, and pass through.
         std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
@@ -73,8 +76,9 @@ fn settings(home: &TempDir) -> RunnerSettings {
     RunnerSettings {
         node: "here".to_owned(),
         folder: home.path().join("runner"),
-        executable: env!("CARGO_BIN_EXE_portolan-pod").into(),
+        executable: place(env!("CARGO_BIN_EXE_portolan-pod")),
         limits,
+        bounds: PodBounds { processes: MOST_PROCESSES, ..PodBounds::default() },
         without_program: WithoutProgram::default(),
     }
 }
@@ -133,7 +137,7 @@ impl Scene {
         api.patch(name, &PatchParams::apply("row").force(), &Patch::Apply(&whole)).await.unwrap();
     }
 
-    async fn create(&self) {
+    pub(crate) async fn create(&self) {
         let metadata = json!({"name": "row", "labels": {"row": "kubelet"}});
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": self.row.spec});
         let pod = serde_json::from_value(pod).unwrap();
@@ -234,6 +238,7 @@ impl Scene {
             }
         }
         missing.extend(self.missing_events().await);
+        missing.extend(self.other_folders(uid));
         missing.join("; ")
     }
 
@@ -252,6 +257,14 @@ impl Scene {
             .filter(|reason| !told.iter().any(|one| one == reason))
             .map(|reason| format!("no event {reason}"))
             .collect()
+    }
+
+    /// What is left of the pod's folder, where the row says what is.
+    fn other_folders(&self, uid: &str) -> Option<String> {
+        let wanted = self.row.expect["folders"].as_array()?;
+        let entries = std::fs::read_dir(self.home.path().join("runner/pods").join(uid)).into_iter().flatten();
+        let left: Vec<Value> = entries.map(|entry| json!(entry.unwrap().file_name().to_string_lossy())).collect();
+        (left != *wanted).then(|| format!("the pod's folder has {left:?}"))
     }
 
     fn missing_claims(&self) -> Vec<String> {
@@ -381,7 +394,7 @@ async fn a_settled_pod_costs_no_writes_however_often_it_is_probed() {
     stage.runner.stop().await;
 }
 
-fn bare_row() -> Row {
+pub(crate) fn bare_row() -> Row {
     let (given, objects, then) = (Value::Null, Vec::new(), Vec::new());
     Row { given, objects, then, deleted: None, ..rows().remove(0) }
 }

@@ -1,6 +1,6 @@
 //! The files of the checklist → rows.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,6 +14,9 @@ pub(crate) struct Row {
     /// The status that others wrote before.
     #[serde(default)]
     pub(crate) given: Value,
+    /// Whether it is about a runner that is root, or about one that is not; `None` is both.
+    #[serde(default)]
+    pub(crate) runner: Option<RowRunner>,
     /// What is there before the pod.
     #[serde(default)]
     pub(crate) objects: Vec<Value>,
@@ -26,9 +29,36 @@ pub(crate) struct Row {
     pub(crate) source: String,
 }
 
+/// The runner that a row is about.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RowRunner {
+    Root,
+    Plain,
+}
+
+impl Row {
+    /// Whether it can be played by whoever runs this.
+    pub(crate) fn is_for_us(&self) -> bool {
+        let own = if rustix::process::geteuid().is_root() { RowRunner::Root } else { RowRunner::Plain };
+        self.runner.is_none_or(|wanted| wanted == own)
+    }
+}
+
+/// Where files are that are somewhere else when another user plays the rows.
+pub(crate) fn place(usual: &str) -> PathBuf {
+    let name = Path::new(usual).file_name().expect("it has a name");
+    std::env::var_os("PORTOLAN_KUBELET_PLACE").map_or_else(|| usual.into(), |place| Path::new(&place).join(name))
+}
+
+/// The folder of the rows.
+pub(crate) fn folder() -> PathBuf {
+    place(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kubelet"))
+}
+
 /// All of them.
 pub(crate) fn rows() -> Vec<Row> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kubelet");
+    let folder = folder();
     let mut rows = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -3,7 +3,7 @@
 use portolan_runner::machine::processes::ProcessEnd;
 use rustix::process::Signal;
 
-use crate::support::{Home, wrote};
+use crate::support::{Home, other_user, wrote};
 
 fn ended(exit_code: i32) -> ProcessEnd {
     ProcessEnd { exit_code, not_started: None }
@@ -76,6 +76,44 @@ async fn what_a_program_leaves_behind_ends_with_it() {
 
     assert_eq!(end, ended(0));
     assert_eq!(home.output("a"), ["up"]);
+}
+
+#[tokio::test]
+async fn a_program_has_ended_even_where_one_that_hid_itself_holds_its_output() {
+    let home = Home::new();
+
+    let end = home.run(home.script("a", "env -i setsid sleep 30 & echo up")).await;
+
+    assert_eq!(end, ended(0));
+    assert_eq!(home.output("a"), ["up"]);
+}
+
+#[tokio::test]
+async fn a_program_that_multiplies_faster_than_it_is_found_is_ended_with_all_of_it() {
+    let home = Home::new();
+    // Each ends after a moment and leaves two, at most so many at once; none of them would go on for longer than the test.
+    let script = "export N=$((N + 1)); [ $N -gt 400 ] && exit; sh -c \"$BOMB\" & sh -c \"$BOMB\" & sleep 0.01";
+    let mut launch = home.script("a", "echo up; sh -c \"$BOMB\" & sh -c \"$BOMB\" & sleep 60");
+    launch.environment.insert("BOMB".to_owned(), script.to_owned());
+    launch.order.user = other_user();
+    launch.order.limits.processes = other_user().map(|_| 200);
+    // Whoever runs this without the right to be another user has other processes as well.
+    if launch.order.limits.processes.is_none() {
+        launch.environment.insert("N".to_owned(), "394".to_owned());
+    }
+    let (log, id) = (launch.log.clone(), launch.id.clone());
+    let started = home.start(launch).await;
+    wrote(&log, "up").await;
+    let handle = started.handle();
+
+    tokio::task::spawn_blocking(move || handle.kill()).await.unwrap().unwrap();
+
+    assert_eq!(started.ended().await.unwrap().exit_code, 137);
+    let bears = |path: &std::path::Path| {
+        std::fs::read(path.join("environ")).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&id))
+    };
+    let left = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter(|entry| bears(&entry.path())).count();
+    assert_eq!(left, 0);
 }
 
 #[tokio::test]

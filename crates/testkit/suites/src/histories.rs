@@ -89,7 +89,7 @@ impl HistoryJob for CloudflareHistory {
     }
 
     async fn story(&self, world: &World) -> String {
-        let state = crate::cloudflare::essentials(&world.cloudflare.simulator.state());
+        let state = crate::cloudflare::canonical_form(&world.cloudflare.simulator.state());
         format!("{state:#}\n{:#?}", world.cloudflare.take_requests())
     }
 }

@@ -105,8 +105,8 @@ impl Evidence {
 }
 
 /// What a run is compared by: everything live at Cloudflare, and what the users see.
-pub(crate) async fn essentials(world: &World) -> Value {
-    let mut all = crate::cloudflare::essentials(&world.cloudflare.simulator.state());
+pub(crate) async fn canonical_form(world: &World) -> Value {
+    let mut all = crate::cloudflare::canonical_form(&world.cloudflare.simulator.state());
     for kind in world.job().kinds() {
         let mut objects: Vec<String> =
             world.cluster.list(kind).await.iter().map(|one| crate::cluster::essence(one).to_string()).collect();

@@ -25,7 +25,7 @@ pub static CLOUDFLARE: WorldJob = WorldJob {
     },
     objects: cloudflare_objects,
     assert_sound: |world, place| crate::invariants::assert_all(world, place).boxed_local(),
-    essentials: |world| crate::invariants::essentials(world).boxed_local(),
+    canonical_form: |world| crate::invariants::canonical_form(world).boxed_local(),
     once: OncePerJob::new(),
 };
 
@@ -39,8 +39,8 @@ pub static ZEROTRUST: WorldJob = WorldJob {
     processes: || Roles::default().into(),
     seed: zerotrust_account,
     objects: |_| vec![z::token_secret("default", "cloudflare-api-token", m::CANARY), z::tenant("prod")],
-    assert_sound: |world, place| z::soundness::assert_all(world, place).boxed_local(),
-    essentials: |world| z::essentials::of(world).boxed_local(),
+    assert_sound: |world, place| z::invariants::assert_all(world, place).boxed_local(),
+    canonical_form: |world| z::canonical::form(world).boxed_local(),
     once: OncePerJob::new(),
 };
 

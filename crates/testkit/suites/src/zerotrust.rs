@@ -1,19 +1,19 @@
 //! Worlds of the zerotrust job: what they begin with, how its processes are divided, and what must hold in them.
 
 pub mod attacks;
-pub mod essentials;
+pub mod canonical;
+pub mod edge_monitor;
 pub mod examples;
 pub mod fail_closed;
 pub mod fleet;
-pub mod guard;
 pub mod histories;
+pub mod invariants;
 pub mod late;
 pub mod manifests;
 pub mod migration;
 pub mod names;
 pub mod orders;
 mod roles;
-pub mod soundness;
 pub mod wishes;
 
 pub use manifests::{RouteManifest, template, tenant, token_secret};

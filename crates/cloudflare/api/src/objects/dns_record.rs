@@ -3,13 +3,13 @@
 //! A record that comes from the API is brought into the same spelling as one that we want, so that records that mean
 //! the same are equal: content follows from data, proxied records have an automatic TTL, tags have no order.
 
-use portolan_dns::value::{host, ip, txt, txt_content};
+use portolan_dns::value::{host, spelled};
 use portolan_dns::{Data, RecordType};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use portolan_core::Item;
+use portolan_core::{Item, MarkField};
 
 /// TTL that lets Cloudflare choose.
 pub const AUTOMATIC_TTL: u32 = 1;
@@ -101,13 +101,7 @@ impl DnsRecord {
         }
         self.data = None;
         let content = self.content.as_deref().unwrap_or_default();
-        let content = match self.kind {
-            RecordType::A | RecordType::Aaaa => ip(content),
-            RecordType::Cname | RecordType::Mx | RecordType::Ns => host(content),
-            RecordType::Txt => txt_content(&txt(content)),
-            _ => content.to_owned(),
-        };
-        self.content = Some(content.into());
+        self.content = Some(spelled(self.kind, content).into());
     }
 }
 
@@ -139,7 +133,11 @@ impl Serialize for DnsRecord {
 }
 
 impl Item for DnsRecord {
-    const MARK_LIMIT: Option<usize> = Some(SHORTEST_COMMENT_LIMIT);
+    const MARK: Option<MarkField<Self>> = Some(MarkField {
+        limit: SHORTEST_COMMENT_LIMIT,
+        text: |record| &record.comment,
+        set: |record, text| record.comment = text.into(),
+    });
 
     /// Type and name for addresses and aliases; with the value for the types of which a name has many.
     fn natural_key(&self) -> String {
@@ -157,14 +155,6 @@ impl Item for DnsRecord {
 
     fn label(&self) -> String {
         format!("{} {}", self.kind, self.name)
-    }
-
-    fn mark_text(&self) -> &str {
-        &self.comment
-    }
-
-    fn set_mark_text(&mut self, text: String) {
-        self.comment = text.into();
     }
 
     fn normalise(&mut self) {

@@ -1,6 +1,6 @@
 //! A private network route as the API shows it ↔ what is written and compared of it.
 
-use portolan_core::{Item, Network};
+use portolan_core::{Item, MarkField, Network};
 use serde::{Deserialize, Serialize};
 
 use super::ApiText;
@@ -22,30 +22,16 @@ pub struct NetworkRoute {
     pub deleted_at: Option<ApiText>,
 }
 
-impl NetworkRoute {
-    /// A network in its one spelling.
-    pub fn spelled(network: &str) -> String {
-        Network::parse(network).map_or_else(|_| network.to_owned(), |network| network.to_string())
-    }
-}
-
 impl Item for NetworkRoute {
-    const MARK_LIMIT: Option<usize> = Some(100);
+    const MARK: Option<MarkField<Self>> =
+        Some(MarkField { limit: 100, text: |route| &route.comment, set: |route, text| route.comment = text.into() });
 
     fn natural_key(&self) -> String {
-        format!("{}@{}", Self::spelled(&self.network), self.virtual_network_id)
+        format!("{}@{}", Network::spelled(&self.network), self.virtual_network_id)
     }
 
     fn label(&self) -> String {
         self.network.to_string()
-    }
-
-    fn mark_text(&self) -> &str {
-        &self.comment
-    }
-
-    fn set_mark_text(&mut self, text: String) {
-        self.comment = text.into();
     }
 
     fn deleted(&self) -> bool {
@@ -53,7 +39,7 @@ impl Item for NetworkRoute {
     }
 
     fn normalise(&mut self) {
-        self.network = Self::spelled(&self.network).into();
+        self.network = Network::spelled(&self.network).into();
         self.comment = self.comment.trim().into();
     }
 

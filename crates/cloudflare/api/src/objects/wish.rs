@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 pub struct OptionalWish(pub Option<bool>);
 
 impl OptionalWish {
+    /// What is said where the API does not show a member that it shows when it is set.
+    pub(super) fn no() -> Self {
+        Self(Some(false))
+    }
+
     /// Whether nothing is said.
     pub fn is_none(&self) -> bool {
         self.0.is_none()

@@ -9,6 +9,7 @@ use portolan_core::{Problem, reasons as core_reasons};
 use portolan_publication::reasons;
 use serde_json::{Value, json};
 
+use super::sight::AppSight;
 use super::{Fault, StepEffect, StepRun};
 use crate::app::{App, AppDifference, AppWish, Made, Policies};
 use crate::inventory::AppHeld;
@@ -229,6 +230,7 @@ impl<J: Journal> StepRun<'_, J> {
             held.policy_ids = wish.inline_ids(&entry.item.policies()).unwrap_or_default();
         }
         self.app = Some(entry.item);
+        self.seen = AppSight::now();
         Ok(StepEffect::Planned)
     }
 

@@ -5,6 +5,7 @@ use portolan_cloudflare_api::{ErrorClass, Op, Written};
 use portolan_publication::reasons;
 use serde_json::Value;
 
+use super::sight::AppSight;
 use super::{Fault, StepEffect, StepRun};
 use crate::inventory::{RecordHeld, RecordKind};
 use crate::journal::Journal;
@@ -22,7 +23,9 @@ impl<J: Journal> StepRun<'_, J> {
         let ops: Vec<Op> = work.iter().filter_map(op).collect();
         let posts = ops.len() > 1 || ops.iter().any(|op| matches!(op, Op::Create(_)));
         drop(self.expected_records.remove(zone_id));
-        let written = match records.write(self.lane(), ops).await {
+        // Taking a record away needs no application.
+        let seen = if work.iter().any(RecordWork::publishes) { self.seen } else { AppSight::default() };
+        let written = match records.within(&seen.gate()).write(self.lane(), ops).await {
             Ok(written) => written,
             Err(error) => {
                 if error.class == ErrorClass::Conflict {
@@ -34,7 +37,7 @@ impl<J: Journal> StepRun<'_, J> {
                 if error.class == ErrorClass::Conflict {
                     fault.problem.reason = reasons::DNS_RECORD_CONFLICT;
                 }
-                return Err(fault);
+                return Err(seen.fault_of(fault, hostname));
             }
         };
         let mut written = written.into_iter();

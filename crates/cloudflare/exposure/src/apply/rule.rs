@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use portolan_cloudflare_api::document::{Committed, TUNNEL_CONFIGURATION};
 use portolan_cloudflare_api::{Effect, ErrorClass, collections};
-use portolan_core::{Change, Hostname, Problem};
-use portolan_publication::{Notice, Rule, reasons};
+use portolan_core::{Change, Hostname, Notice, Problem, WriteGate};
+use portolan_publication::{Rule, reasons};
 use serde_json::Value;
 
 use super::{Fault, StepEffect, StepRun};
@@ -63,7 +63,9 @@ impl<J: Journal> StepRun<'_, J> {
                 }
             }
         };
-        let committed = self.edit(&rule.tunnel_id, hostname, edit).await?;
+        let seen = self.seen;
+        let committed = self.edit(&rule.tunnel_id, hostname, &seen.gate(), edit).await;
+        let committed = committed.map_err(|fault| seen.fault_of(fault, hostname.as_str()))?;
         let found = rules::find(&committed.content.value, hostname);
         let wanted = wall.on(rule, found);
         let written = found.is_some_and(|found| rules::matches(found, &wanted));
@@ -147,7 +149,7 @@ impl<J: Journal> StepRun<'_, J> {
                 put(&found, ours);
             }
         };
-        self.edit(tunnel_id, hostname, edit).await?;
+        self.edit(tunnel_id, hostname, &WriteGate::default(), edit).await?;
         self.held.rules.retain(|held| held.tunnel_id != tunnel_id || held.hostname != hostname.as_str());
         Ok(match get(&found).flatten() {
             Some(before) => {
@@ -161,12 +163,13 @@ impl<J: Journal> StepRun<'_, J> {
         &mut self,
         tunnel_id: &str,
         hostname: &Hostname,
+        gate: &WriteGate,
         edit: impl Fn(&mut Value) + Send + Sync + 'static,
     ) -> Result<Committed, Fault> {
         let document = self.client.document(&TUNNEL_CONFIGURATION, self.account(), tunnel_id);
         // Nobody waits for an edit that waits for others itself.
         drop(self.expected_edits.remove(tunnel_id));
-        let document = document.within(&self.journal.begins(tunnel_id).await?);
+        let document = document.within(&self.journal.begins(tunnel_id).await?.and(gate));
         let source = format!("{} {hostname}", self.exposure.mark.key);
         let committed = document.edit(self.lane(), &source, edit).await;
         match committed {

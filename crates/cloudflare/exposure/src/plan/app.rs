@@ -1,8 +1,8 @@
 //! The Access application and its policies: names resolved, the application found or made, everything else refused.
 
 use portolan_cloudflare_api::Entry;
-use portolan_core::{Action, Change, Problem, reasons as core_reasons};
-use portolan_publication::{Intent, Notice, reasons};
+use portolan_core::{Action, Change, Notice, Problem, reasons as core_reasons};
+use portolan_publication::{Intent, reasons};
 use serde_json::json;
 
 use super::Planner;
@@ -12,7 +12,7 @@ use crate::inventory::AppHeld;
 use crate::live::Live;
 use crate::plan_context::PlanContext;
 use crate::quota::Counted;
-use crate::step::{Step, Work};
+use crate::step::{ExposureStep, Work};
 
 /// What stands for the name.
 pub(super) enum AppMatch {
@@ -166,7 +166,7 @@ impl Planner<'_> {
     }
 
     /// A name that is open today and shall be protected is closed at once; what its policies need is made afterwards.
-    pub(super) fn early_app(&self, app: &AppMatch, wish: Option<&AppWish>, waits: bool) -> Option<Step> {
+    pub(super) fn early_app(&self, app: &AppMatch, wish: Option<&AppWish>, waits: bool) -> Option<ExposureStep> {
         let wish = wish?;
         if !matches!(app, AppMatch::New) || !waits || !self.held.publishes(self.name()) {
             return None;
@@ -174,7 +174,7 @@ impl Planner<'_> {
         let closed = wish.closed();
         let after = closed.create(Made::default());
         let change = Change::create(changes::app(self.account(), self.name(), None), after, "the name is open");
-        Some(Step::new(change, Work::CreateApp { wish: closed }))
+        Some(ExposureStep::new(change, Work::CreateApp { wish: closed }))
     }
 
     pub(super) fn app_steps(
@@ -183,7 +183,7 @@ impl Planner<'_> {
         wish: Option<&AppWish>,
         early: bool,
         own_ids: &[Option<String>],
-    ) -> Option<Step> {
+    ) -> Option<ExposureStep> {
         let wish = wish?;
         let token_id = self.held.token.as_ref().map(|token| token.id.clone());
         let known: Vec<String> = own_ids.iter().map(|id| id.clone().unwrap_or_else(|| "(new)".to_owned())).collect();
@@ -194,11 +194,11 @@ impl Planner<'_> {
             AppMatch::New if early => {
                 let change = Change::update(target(None), json!({"policies": "(closed)"}), wish.create(made), "");
                 let work = Work::UpdateApp { id: String::new(), found: None, wish: wish.clone() };
-                Some(Step::new(change, work))
+                Some(ExposureStep::new(change, work))
             }
             AppMatch::New => {
                 let change = Change::create(target(None), wish.create(made), "");
-                Some(Step::new(change, Work::CreateApp { wish: wish.clone() }))
+                Some(ExposureStep::new(change, Work::CreateApp { wish: wish.clone() }))
             }
             AppMatch::Found { entry, adopted, taken } => {
                 let wish = AppWish { adopted, ..wish.clone() };
@@ -206,7 +206,7 @@ impl Planner<'_> {
                 let target = target(Some(&entry.id));
                 let action = if taken { Action::Adopt } else { Action::Update };
                 self.app_update(entry, wish, difference, made).map(|(before, after, work)| {
-                    Step::new(Change::update(target, before, after, "").as_action(action), work)
+                    ExposureStep::new(Change::update(target, before, after, "").as_action(action), work)
                 })
             }
         }
@@ -214,13 +214,13 @@ impl Planner<'_> {
 
     /// The look at an application of which nothing has to be written: before the name is published, and before one that
     /// nobody recorded counts as the name's.
-    pub(super) fn confirmation(&self, app: &AppMatch, wish: Option<&AppWish>, publishes: bool) -> Option<Step> {
+    pub(super) fn confirmation(&self, app: &AppMatch, wish: Option<&AppWish>, publishes: bool) -> Option<ExposureStep> {
         let AppMatch::Found { entry, adopted, taken } = app else { return None };
         if !publishes && self.recorded_app.as_ref() == Some(&entry.id) {
             return None;
         }
         let wish = AppWish { adopted: *adopted, ..wish?.clone() };
-        Some(Step { changes: Vec::new(), work: Work::ConfirmApp { id: entry.id.clone(), wish, taken: *taken } })
+        Some(ExposureStep { changes: Vec::new(), work: Work::ConfirmApp { id: entry.id.clone(), wish, taken: *taken } })
     }
 
     /// What is written to an application that stands; nothing where it is as wanted.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use portolan_core::{Change, Problem};
-use portolan_publication::{Access, Notice, reasons};
+use portolan_core::{Change, Notice, Problem};
+use portolan_publication::{Access, reasons};
 
 use super::{Planner, is_id};
 use crate::app::{AppWish, Policies};
@@ -11,7 +11,7 @@ use crate::changes;
 use crate::gather::is_everyone;
 use crate::policy::{Grant, OwnPolicy, PolicyRole, is_marked};
 use crate::quota::Counted;
-use crate::step::{Step, Work};
+use crate::step::{ExposureStep, Work};
 
 impl Planner<'_> {
     pub(super) fn own_wishes(&mut self, access: &Access) -> Result<Vec<OwnPolicy>, Problem> {
@@ -91,7 +91,10 @@ impl Planner<'_> {
     }
 
     /// Our own reusable policies: made, changed, or kept, with their ids as far as known.
-    pub(super) fn own_policies(&mut self, wish: Option<&AppWish>) -> Result<(Vec<Step>, Vec<Option<String>>), Problem> {
+    pub(super) fn own_policies(
+        &mut self,
+        wish: Option<&AppWish>,
+    ) -> Result<(Vec<ExposureStep>, Vec<Option<String>>), Problem> {
         portolan_core::waypoint!();
         self.find_own_policies();
         let Some(AppWish { policies: Policies::Linked { own, .. }, .. }) = wish else {
@@ -115,13 +118,14 @@ impl Planner<'_> {
                     ids.push(Some(entry.id.clone()));
                     let target = changes::policy(self.account(), &own.name, Some(&entry.id));
                     let change = Change::update(target, entry.item.shown(), after, "");
-                    steps.push(Step::new(change, Work::UpdatePolicy { id: entry.id.clone(), own: own.clone() }));
+                    steps
+                        .push(ExposureStep::new(change, Work::UpdatePolicy { id: entry.id.clone(), own: own.clone() }));
                 }
                 None => {
                     self.check_room(Counted::Policies)?;
                     ids.push(None);
                     let change = Change::create(changes::policy(self.account(), &own.name, None), after, "");
-                    steps.push(Step::new(change, Work::CreatePolicy { own: own.clone() }));
+                    steps.push(ExposureStep::new(change, Work::CreatePolicy { own: own.clone() }));
                 }
             }
         }

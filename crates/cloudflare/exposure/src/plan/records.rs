@@ -2,8 +2,8 @@
 
 use portolan_cloudflare_api::Entry;
 use portolan_cloudflare_api::objects::DnsRecord;
-use portolan_core::{Action, Change, Claim, Mark, Problem, reasons as core_reasons};
-use portolan_publication::{Notice, reasons};
+use portolan_core::{Action, Change, Claim, Mark, Notice, Problem, reasons as core_reasons};
+use portolan_publication::reasons;
 
 use super::Planner;
 use crate::changes;
@@ -11,7 +11,7 @@ use crate::inventory::{Inventory, RecordHeld, RecordKind};
 use crate::live::Live;
 use crate::quota::Counted;
 use crate::record::{PublishedRecord as _, WantedRecord, label};
-use crate::step::{RecordWork, Step, Work};
+use crate::step::{ExposureStep, RecordWork, Work};
 
 /// The record that is to become the wanted one.
 struct Keeper<'a> {
@@ -22,7 +22,7 @@ struct Keeper<'a> {
 
 impl<'a> Planner<'a> {
     /// Brings what is held in line with what stands, and plans the zone of the wish.
-    pub(super) fn records(&mut self) -> Result<Vec<Step>, Problem> {
+    pub(super) fn records(&mut self) -> Result<Vec<ExposureStep>, Problem> {
         portolan_core::waypoint!();
         find_records(&mut self.held, self.live, &self.desired.mark, Some(self.desired.hostname.as_str()));
         let Some(record) = &self.desired.record else { return Ok(Vec::new()) };
@@ -103,7 +103,7 @@ impl<'a> Planner<'a> {
         wanted: &WantedRecord,
         keeper: Option<Keeper<'a>>,
         mine: &[&'a Entry<DnsRecord>],
-    ) -> Option<Step> {
+    ) -> Option<ExposureStep> {
         let (mut changes, mut work) = (Vec::new(), Vec::new());
         let kept = keeper.as_ref().map(|keeper| keeper.entry.id.as_str());
         for entry in mine.iter().filter(|entry| Some(entry.id.as_str()) != kept) {
@@ -132,7 +132,8 @@ impl<'a> Planner<'a> {
             }
         }
         let hostname = self.name().to_owned();
-        (!work.is_empty()).then(|| Step { changes, work: Work::Records { zone_id: zone.to_owned(), hostname, work } })
+        (!work.is_empty())
+            .then(|| ExposureStep { changes, work: Work::Records { zone_id: zone.to_owned(), hostname, work } })
     }
 
     /// Notes a record as ours that stands already.

@@ -1,17 +1,17 @@
 //! The redirect to HTTPS: where the credential may edit it; where it may not, the user is told.
 
-use portolan_core::{Change, Mark};
-use portolan_publication::{Notice, reasons};
+use portolan_core::{Change, Mark, Notice};
+use portolan_publication::reasons;
 
 use super::Planner;
 use crate::changes;
 use crate::inventory::{Inventory, RedirectHeld};
 use crate::live::Live;
 use crate::redirect::{self, Redirects, RefusedRedirect};
-use crate::step::{Step, Work};
+use crate::step::{ExposureStep, Work};
 
 impl Planner<'_> {
-    pub(super) fn redirect(&mut self) -> Vec<Step> {
+    pub(super) fn redirect(&mut self) -> Vec<ExposureStep> {
         portolan_core::waypoint!();
         let live = self.live;
         find_redirects(&mut self.held, live, &self.desired.mark);
@@ -47,7 +47,7 @@ impl Planner<'_> {
         false
     }
 
-    fn ensure_redirect(&mut self, zone: &str, ruleset: &serde_json::Value) -> Option<Step> {
+    fn ensure_redirect(&mut self, zone: &str, ruleset: &serde_json::Value) -> Option<ExposureStep> {
         let wanted = redirect::body(self.hostname(), &self.desired.mark);
         let ruleset_id = redirect::id(ruleset);
         let held = self.held.redirects.iter().find(|held| held.zone_id == zone && held.hostname == self.name());
@@ -58,7 +58,10 @@ impl Planner<'_> {
             let target = changes::redirect(zone, self.name(), None);
             let change = Change::create(target, wanted.clone(), "");
             let (zone_id, hostname) = (zone.to_owned(), self.name().to_owned());
-            return Some(Step::new(change, Work::CreateRedirect { zone_id, hostname, ruleset_id, body: wanted }));
+            return Some(ExposureStep::new(
+                change,
+                Work::CreateRedirect { zone_id, hostname, ruleset_id, body: wanted },
+            ));
         };
         let rule_id = redirect::id(found)?;
         self.held.redirects.retain(|held| held.rule_id != rule_id);
@@ -76,7 +79,7 @@ impl Planner<'_> {
         let target = changes::redirect(zone, self.name(), Some(&rule_id));
         let change = Change::update(target, found.clone(), wanted.clone(), "");
         let work = Work::UpdateRedirect { zone_id: zone.to_owned(), ruleset_id, rule_id, body: wanted };
-        Some(Step::new(change, work))
+        Some(ExposureStep::new(change, work))
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use portolan_cloudflare_api::Entry;
 use portolan_cloudflare_api::objects::DnsRecord;
-use portolan_core::{Action, Change, Claim, Hostname, Mark, user_text};
-use portolan_publication::{Notice, Part};
+use portolan_core::{Action, Change, Claim, Hostname, Mark, Notice, user_text};
+use portolan_publication::Part;
 use serde_json::json;
 
 use super::Planner;
@@ -16,13 +16,13 @@ use crate::live::Live;
 use crate::policy::{ReusablePolicy, is_marked};
 use crate::record::{PublishedRecord as _, label};
 use crate::rules;
-use crate::step::{RecordWork, RuleClaim, Step, Work};
+use crate::step::{ExposureStep, RecordWork, RuleClaim, Work};
 
 const WHY: &str = "no longer wanted";
 
 impl Planner<'_> {
     /// Removes what stands at places that the name has left, or that it no longer needs.
-    pub(super) fn retire(&mut self) -> Vec<Step> {
+    pub(super) fn retire(&mut self) -> Vec<ExposureStep> {
         portolan_core::waypoint!();
         let mut steps = self.retire_records();
         steps.extend(self.retire_rules());
@@ -40,8 +40,8 @@ impl Planner<'_> {
         }
     }
 
-    fn retire_records(&mut self) -> Vec<Step> {
-        let mut places: BTreeMap<(String, String), Step> = BTreeMap::new();
+    fn retire_records(&mut self) -> Vec<ExposureStep> {
+        let mut places: BTreeMap<(String, String), ExposureStep> = BTreeMap::new();
         let unwanted: Vec<RecordHeld> =
             self.held.records.iter().filter(|held| !self.is_wanted(held)).cloned().collect();
         for held in unwanted {
@@ -50,7 +50,7 @@ impl Planner<'_> {
                 self.notices.push(super::released(Part::Record, &held.id));
             }
             let (change, work) = removal(&self.desired.mark, &held, entry);
-            let step = places.entry((held.zone_id.clone(), held.hostname.clone())).or_insert_with(|| Step {
+            let step = places.entry((held.zone_id.clone(), held.hostname.clone())).or_insert_with(|| ExposureStep {
                 changes: Vec::new(),
                 work: Work::Records { zone_id: held.zone_id, hostname: held.hostname, work: Vec::new() },
             });
@@ -62,7 +62,7 @@ impl Planner<'_> {
         places.into_values().collect()
     }
 
-    fn retire_rules(&mut self) -> Vec<Step> {
+    fn retire_rules(&mut self) -> Vec<ExposureStep> {
         let name = self.name();
         let tunnel = self.desired.rule.as_ref().map(|rule| rule.tunnel_id.as_str());
         let unwanted = |hostname: &str, id: &str| hostname != name || Some(id) != tunnel;
@@ -82,7 +82,7 @@ impl Planner<'_> {
         steps
     }
 
-    fn retire_redirects(&mut self) -> Vec<Step> {
+    fn retire_redirects(&mut self) -> Vec<ExposureStep> {
         let zone = self.zone().filter(|_| self.desired.redirect);
         let name = self.name();
         let unwanted =
@@ -94,13 +94,13 @@ impl Planner<'_> {
                 ruleset_id: held.ruleset_id.clone(),
                 rule_id: held.rule_id.clone(),
             };
-            Step::new(Change::delete(target, json!({"hostname": held.hostname}), WHY), work)
+            ExposureStep::new(Change::delete(target, json!({"hostname": held.hostname}), WHY), work)
         });
         steps.collect()
     }
 
     /// Removes what protected, once nothing needs it any more.
-    pub(super) fn unprotect(&mut self, wish: Option<&AppWish>) -> Vec<Step> {
+    pub(super) fn unprotect(&mut self, wish: Option<&AppWish>) -> Vec<ExposureStep> {
         let mut steps = Vec::new();
         if wish.is_none() {
             steps.extend(self.remove_app());
@@ -121,11 +121,14 @@ impl Planner<'_> {
         steps
     }
 
-    fn remove_app(&mut self) -> Option<Step> {
+    fn remove_app(&mut self) -> Option<ExposureStep> {
         let held = self.held.app.clone()?;
         let entry = self.live.app(&held.id)?;
         if !held.adopted {
-            return Some(Step::new(changes::app_gone(self.account(), entry, WHY), Work::DeleteApp { id: held.id }));
+            return Some(ExposureStep::new(
+                changes::app_gone(self.account(), entry, WHY),
+                Work::DeleteApp { id: held.id },
+            ));
         }
         self.notices.push(super::released(Part::App, &held.id));
         self.held.app = None;
@@ -133,7 +136,7 @@ impl Planner<'_> {
         let body = entry.item.without_token(&token_id)?;
         let target = changes::app(self.account(), &entry.item.domain(), Some(&entry.id));
         let change = Change::update(target, entry.item.shown(), body, "the token goes");
-        Some(Step::new(change, Work::DetachToken { app_id: entry.id.clone(), token_id }))
+        Some(ExposureStep::new(change, Work::DetachToken { app_id: entry.id.clone(), token_id }))
     }
 }
 
@@ -143,30 +146,32 @@ pub(crate) fn old_apps_gone(
     live: &Live,
     held: &mut Inventory,
     notices: &mut Vec<Notice>,
-) -> Vec<Step> {
+) -> Vec<ExposureStep> {
     let released: Vec<AppHeld> = held.old_apps.iter().filter(|app| app.adopted).cloned().collect();
     notices.extend(released.iter().map(|app| super::released(Part::App, &app.id)));
     held.old_apps.retain(|app| !app.adopted);
     let entries = held.old_apps.iter().filter_map(|app| live.app(&app.id));
     entries
-        .map(|entry| Step::new(changes::app_gone(account_id, entry, WHY), Work::DeleteApp { id: entry.id.clone() }))
+        .map(|entry| {
+            ExposureStep::new(changes::app_gone(account_id, entry, WHY), Work::DeleteApp { id: entry.id.clone() })
+        })
         .collect()
 }
 
 /// A rule of ours that goes.
-pub(crate) fn rule_gone(live: &Live, held: &RuleHeld, claim: RuleClaim, why: &str) -> Option<Step> {
+pub(crate) fn rule_gone(live: &Live, held: &RuleHeld, claim: RuleClaim, why: &str) -> Option<ExposureStep> {
     let hostname = Hostname::parse(&held.hostname).ok()?;
     let tunnel_id = held.tunnel_id.clone();
     let known = live.configurations.get(&tunnel_id).and_then(|content| rules::find(&content.value, &hostname));
     let before = known.cloned().unwrap_or_else(|| json!({"hostname": held.hostname}));
     let change = Change::delete(changes::rule(&tunnel_id, &hostname), before, why);
-    Some(Step::new(change, Work::RemoveRule { hostname, tunnel_id, claim }))
+    Some(ExposureStep::new(change, Work::RemoveRule { hostname, tunnel_id, claim }))
 }
 
 /// A reusable policy of ours that goes.
-pub(crate) fn policy_gone(account_id: &str, entry: &Entry<ReusablePolicy>) -> Step {
+pub(crate) fn policy_gone(account_id: &str, entry: &Entry<ReusablePolicy>) -> ExposureStep {
     let target = changes::policy(account_id, user_text(entry.item.name()), Some(&entry.id));
-    Step::new(Change::delete(target, entry.item.shown(), WHY), Work::DeletePolicy { id: entry.id.clone() })
+    ExposureStep::new(Change::delete(target, entry.item.shown(), WHY), Work::DeletePolicy { id: entry.id.clone() })
 }
 
 /// What is done to a record that is no longer wanted: deleted, or, if it existed before us, left without our mark.

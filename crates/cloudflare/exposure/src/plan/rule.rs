@@ -1,7 +1,7 @@
 //! The tunnel's rule. Its step reads the configuration itself: a plan made without knowing it is decided there.
 
-use portolan_core::{Action, Change, Claim, Hostname, Problem, reasons as core_reasons};
-use portolan_publication::{Notice, Rule, reasons};
+use portolan_core::{Action, Change, Claim, Hostname, Notice, Problem, reasons as core_reasons};
+use portolan_publication::{Rule, reasons};
 use serde_json::{Value, json};
 
 use super::Planner;
@@ -11,12 +11,12 @@ use crate::live::Live;
 use crate::plan_context::PlanContext;
 use crate::record::PublishedRecord as _;
 use crate::rules;
-use crate::step::{RuleClaim, Step, Work};
+use crate::step::{ExposureStep, RuleClaim, Work};
 use crate::wall::Wall;
 
 /// The step that writes the rule.
 pub(super) struct RuleStep {
-    pub(super) step: Step,
+    pub(super) step: ExposureStep,
     /// Whether it lets requests through that did not pass before; a rule of ours that only asks for more does not.
     pub(super) publishes: bool,
 }
@@ -72,7 +72,7 @@ impl Planner<'_> {
         let asks_more = matches!(wall, Wall::Team { .. });
         let publishes = !(asks_more && self.stood && found.is_some_and(|found| rules::matches_but_wall(found, rule)));
         let work = Work::EnsureRule { hostname, rule: rule.clone(), wall: wall.clone(), claim };
-        Ok(Some(RuleStep { step: Step::new(change, work), publishes }))
+        Ok(Some(RuleStep { step: ExposureStep::new(change, work), publishes }))
     }
 
     /// Notes a rule as ours that stands already.

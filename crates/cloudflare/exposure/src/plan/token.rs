@@ -1,8 +1,8 @@
 //! The service token: made once, given a new secret when the old one is lost or a user asks, kept alive.
 
 use portolan_cloudflare_api::Entry;
-use portolan_core::{Action, Change, Mark, Problem};
-use portolan_publication::{Notice, Part, Rotate, Token, reasons};
+use portolan_core::{Action, Change, Mark, Notice, Problem};
+use portolan_publication::{Part, Rotate, Token, reasons};
 use serde_json::json;
 
 use super::Planner;
@@ -12,11 +12,11 @@ use crate::live::Live;
 use crate::plan_context::PlanContext;
 use crate::policy::{NAME_LIMIT, is_marked};
 use crate::quota::Counted;
-use crate::step::{Step, Work};
+use crate::step::{ExposureStep, Work};
 use crate::token::ServiceToken;
 
 impl Planner<'_> {
-    pub(super) fn token(&mut self) -> Result<Vec<Step>, Problem> {
+    pub(super) fn token(&mut self) -> Result<Vec<ExposureStep>, Problem> {
         portolan_core::waypoint!();
         if self.held.token.as_ref().is_some_and(|held| self.live.token(&held.id).is_none()) {
             self.held.token = None;
@@ -44,7 +44,7 @@ impl Planner<'_> {
         }
     }
 
-    fn create_token(&mut self, wanted: &Token) -> Result<Vec<Step>, Problem> {
+    fn create_token(&mut self, wanted: &Token) -> Result<Vec<ExposureStep>, Problem> {
         self.check_room(Counted::Tokens)?;
         self.notices.extend(self.unclaimed(wanted));
         let target = changes::token(self.account(), &wanted.name, None);
@@ -54,16 +54,16 @@ impl Planner<'_> {
             duration: wanted.duration.clone(),
             rotation: request(wanted),
         };
-        Ok(vec![Step::new(change, work)])
+        Ok(vec![ExposureStep::new(change, work)])
     }
 
     /// A token that is made in this run loses the mark once it is recorded, and the name is live.
-    pub(super) fn name_token(&self, made: &[Step]) -> Option<Step> {
+    pub(super) fn name_token(&self, made: &[ExposureStep]) -> Option<ExposureStep> {
         let wanted = self.desired.token.as_ref()?;
         let (name, duration) = (wanted.name.clone(), wanted.duration.clone());
-        let makes = |step: &Step| matches!(step.work, Work::CreateToken { .. });
+        let makes = |step: &ExposureStep| matches!(step.work, Work::CreateToken { .. });
         let work = Work::UpdateToken { id: String::new(), name, duration };
-        made.iter().any(makes).then_some(Step { changes: Vec::new(), work })
+        made.iter().any(makes).then_some(ExposureStep { changes: Vec::new(), work })
     }
 
     /// Tells of a token that may be left from an earlier attempt, or be another cluster's: it is left alone.
@@ -83,7 +83,7 @@ impl Planner<'_> {
     }
 
     /// Its secret was shown to nobody who kept it.
-    fn take_token(&mut self, wanted: &Token, entry: &Entry<ServiceToken>) -> Vec<Step> {
+    fn take_token(&mut self, wanted: &Token, entry: &Entry<ServiceToken>) -> Vec<ExposureStep> {
         let held = TokenHeld {
             id: entry.id.clone(),
             client_id: entry.item.client_id.clone(),
@@ -97,7 +97,7 @@ impl Planner<'_> {
         steps
     }
 
-    fn keep_token(&mut self, wanted: &Token, held: &TokenHeld, entry: &Entry<ServiceToken>) -> Vec<Step> {
+    fn keep_token(&mut self, wanted: &Token, held: &TokenHeld, entry: &Entry<ServiceToken>) -> Vec<ExposureStep> {
         if let Some(token) = &mut self.held.token {
             token.client_id = entry.item.client_id.clone().or(token.client_id.take());
         }
@@ -112,7 +112,7 @@ impl Planner<'_> {
         steps
     }
 
-    fn rotate(&self, wanted: &Token, held: &TokenHeld, asked: Option<&Rotate>, why: &str) -> Step {
+    fn rotate(&self, wanted: &Token, held: &TokenHeld, asked: Option<&Rotate>, why: &str) -> ExposureStep {
         let keep_until = asked.and_then(|rotate| {
             let overlap = jiff::SignedDuration::try_from(rotate.overlap).ok().filter(|overlap| !overlap.is_zero())?;
             self.context.now.checked_add(overlap).ok()
@@ -120,10 +120,10 @@ impl Planner<'_> {
         let target = changes::token(self.account(), &wanted.name, Some(&held.id));
         let change = Change::update(target, json!({"client_secret": "(old)"}), json!({"client_secret": "(new)"}), why);
         let rotation = request(wanted).or_else(|| held.rotation.clone());
-        Step::new(change, Work::RotateToken { id: held.id.clone(), keep_until, rotation })
+        ExposureStep::new(change, Work::RotateToken { id: held.id.clone(), keep_until, rotation })
     }
 
-    fn token_lives(&self, wanted: &Token, entry: &Entry<ServiceToken>) -> Option<Step> {
+    fn token_lives(&self, wanted: &Token, entry: &Entry<ServiceToken>) -> Option<ExposureStep> {
         let target = changes::token(self.account(), &wanted.name, Some(&entry.id));
         let shown = |duration: &str| changes::token_shown(&wanted.name, duration);
         let before = entry.item.duration.as_deref().unwrap_or_default();
@@ -135,17 +135,17 @@ impl Planner<'_> {
                 name: wanted.name.clone(),
                 duration: wanted.duration.clone(),
             };
-            return Some(Step::new(change, work));
+            return Some(ExposureStep::new(change, work));
         }
         entry.item.ends_soon(self.context.now).then(|| {
             let before = json!({"expires_at": entry.item.expires_at});
             let change = Change::update(target, before, json!({"expires_at": "(later)"}), "it ends soon");
-            Step::new(change, Work::RefreshToken { id: entry.id.clone() })
+            ExposureStep::new(change, Work::RefreshToken { id: entry.id.clone() })
         })
     }
 
     /// Removing the token, once no policy names it any more.
-    pub(super) fn remove_token(&mut self) -> Option<Step> {
+    pub(super) fn remove_token(&mut self) -> Option<ExposureStep> {
         if self.desired.token.is_some() {
             return None;
         }
@@ -183,10 +183,10 @@ fn request(wanted: &Token) -> Option<String> {
     wanted.rotate.as_ref().map(|rotate| rotate.request.clone())
 }
 
-pub(crate) fn token_gone(account_id: &str, entry: &Entry<ServiceToken>, why: &str) -> Step {
+pub(crate) fn token_gone(account_id: &str, entry: &Entry<ServiceToken>, why: &str) -> ExposureStep {
     let target = changes::token(account_id, &entry.item.name, Some(&entry.id));
     let before = changes::token_shown(&entry.item.name, entry.item.duration.as_deref().unwrap_or_default());
-    Step::new(Change::delete(target, before, why), Work::DeleteToken { id: entry.id.clone() })
+    ExposureStep::new(Change::delete(target, before, why), Work::DeleteToken { id: entry.id.clone() })
 }
 
 /// Tells that something which existed before us stays.

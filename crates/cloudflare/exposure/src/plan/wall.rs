@@ -1,7 +1,7 @@
 //! Whether the rule of a protected name makes the tunnel's client ask for the application's token.
 
-use portolan_core::Problem;
-use portolan_publication::{Notice, reasons};
+use portolan_core::{Notice, Problem};
+use portolan_publication::reasons;
 
 use super::Planner;
 use super::app::AppMatch;

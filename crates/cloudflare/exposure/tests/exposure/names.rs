@@ -6,11 +6,11 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use crate::support::{ACCOUNT, Ended, Hit, World, ZONE, emails, is_published, mark, redirects, token};
+use crate::support::{ACCOUNT, Ended, Hit, World, ZONE, all, emails, is_published, mark, redirects, token};
 use http::Method;
 use portolan_cloudflare_api::{Lane, Request};
-use portolan_cloudflare_sim::{EMAIL_HEADER, EdgeRequest, Effect, Fault};
-use portolan_core::Class;
+use portolan_cloudflare_sim::{EMAIL_HEADER, EdgeRequest, Effect, Fault, Simulator};
+use portolan_core::{Class, Severity};
 use portolan_exposure::{Desired, Footprint, Fresh, Part, Record, Rotate, Token, gather, plan};
 use serde_json::{Value, json};
 
@@ -1144,7 +1144,10 @@ async fn finding_4_the_literal_lets_all_pass_and_says_so() {
 
     assert_eq!(world.ours("access_apps")[0]["policies"][0]["include"], json!([{"everyone": {}}]));
     let told: Vec<_> = applied.notices.iter().filter(|notice| notice.reason == "EveryoneAllowed").collect();
-    assert!(told.len() == 1 && told[0].warning && told[0].message.contains("a.x.com"), "{told:?}");
+    assert!(
+        told.len() == 1 && told[0].severity == Severity::Warning && told[0].message.contains("a.x.com"),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -1350,6 +1353,59 @@ async fn finding_1_an_application_that_somebody_pointed_elsewhere_is_neither_tru
     assert_eq!(world.app_of(&after)["domain"], "a.x.com");
 }
 
+/// Somebody deletes the application of a name, after so long.
+async fn lose_the_app_of(sim: &Simulator, name: &str, after: Duration) {
+    tokio::time::sleep(after).await;
+    let apps = all(&sim.state(), "access_apps");
+    let app = apps.iter().find(|app| app["domain"] == name).expect("it stands by then");
+    sim.remove("access_apps", app["id"].as_str().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_1_an_application_that_goes_while_the_rule_waits_is_made_again_before_the_name_goes_out() {
+    let mut world = World::new().await;
+    let desired = protected(&world, "a.x.com", &["a@x.com"]);
+    world.guard(["a.x.com".to_owned()]);
+    world.take_lines();
+    // The rule is kept waiting for 75 seconds; after thirty of them somebody deletes the application that was made for it.
+    let busy = Fault::on("PUT", "configurations", Effect::status(503)).times(3);
+    world.sim.fault(busy.retry_after(Duration::from_secs(25)));
+    let sim = world.sim.clone();
+    let somebody = lose_the_app_of(&sim, "a.x.com", Duration::from_secs(30));
+
+    let (ended, ()) = tokio::join!(world.run(Some(&desired), None), somebody);
+
+    let footprint = ended.applied().footprint;
+    assert_eq!(world.violations(), Vec::<String>::new());
+    let writes = world.take_writes();
+    let (refused, rest) = writes.split_at(4);
+    let put = "PUT /cfd_tunnel/*/configurations";
+    assert_eq!(refused, ["POST /access/apps", put, put, put], "{writes:?}");
+    assert_eq!(rest, ["POST /access/apps", put, "POST /dns_records"], "{writes:?}");
+    assert_eq!(world.wall("a.x.com")["audTag"], json!([world.app_of(&footprint)["aud"]]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn finding_1_an_application_that_goes_while_the_record_waits_is_made_again_before_the_name_goes_out() {
+    let mut world = World::new().await;
+    let desired = protected(&world, "a.x.com", &["a@x.com"]);
+    world.guard(["a.x.com".to_owned()]);
+    world.take_lines();
+    let busy = Fault::on("POST", "dns_records", Effect::status(429)).times(3);
+    world.sim.fault(busy.retry_after(Duration::from_secs(25)));
+    let sim = world.sim.clone();
+    let somebody = lose_the_app_of(&sim, "a.x.com", Duration::from_secs(30));
+
+    let (ended, ()) = tokio::join!(world.run(Some(&desired), None), somebody);
+
+    let footprint = ended.applied().footprint;
+    let writes = world.take_writes();
+    let made = writes.iter().rposition(|line| line == "POST /access/apps").expect("it was made again");
+    let record = writes.iter().rposition(|line| line == "POST /dns_records").expect("the record was made");
+    assert!(made > 0 && made < record, "{writes:?}");
+    assert_eq!(world.wall("a.x.com")["audTag"], json!([world.app_of(&footprint)["aud"]]));
+}
+
 #[tokio::test(start_paused = true)]
 async fn finding_1_one_look_more_where_it_is_needed_and_none_for_a_settled_name() {
     let mut world = World::new().await;
@@ -1491,8 +1547,8 @@ async fn finding_3_who_passes_unasked_makes_the_second_wall_impossible() {
     let applied = world.run(Some(&desired), None).await.applied();
 
     assert_eq!(world.wall("a.x.com"), json!(null));
-    let told: Vec<_> = applied.notices.iter().map(|notice| (notice.reason, notice.warning)).collect();
-    assert_eq!(told, [("SecondWallImpossible", true)]);
+    let told: Vec<_> = applied.notices.iter().map(|notice| (notice.reason, notice.severity)).collect();
+    assert_eq!(told, [("SecondWallImpossible", Severity::Warning)]);
     assert_eq!(world.left_to_do(&desired).await, Vec::<String>::new());
 
     // Without the policy the rule asks; with preflights that pass it stops again.

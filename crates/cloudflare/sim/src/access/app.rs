@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{
-    INVALID, PAGES, app_policies, check_duration, domain,
+    ACCESS, app_policies, check_duration, domain,
     identity_provider::IDENTITY_PROVIDERS,
     invalid,
     quota::{count, refuse_more},
@@ -19,34 +19,20 @@ use crate::{
     reply::Refusal,
     state::State,
     store::{flag, text},
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    table::{Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static APPS: Collection = Collection {
     name: "access_apps",
     what: "access_application",
-    scope: Below::Account,
     path: "access/apps",
-    id: IdForm::Uuid,
-    actions: &[
-        CollectionAction::List,
-        CollectionAction::Get,
-        CollectionAction::Create,
-        CollectionAction::Replace,
-        CollectionAction::Delete,
-    ],
     fields: FIELDS,
     filters: FILTERS,
-    paging: PAGES,
-    soft_delete: false,
-    times: ("created_at", Some("updated_at")),
     key: |value| text(value, "domain").to_owned(),
     duplicate: Some(TAKEN),
     not_found: Fail(404, 11021, "access.api.error.unknown_application"),
-    invalid: INVALID,
-    group: "access_apps",
-    statuses: (201, 202),
     rules: Rules { prepare, show, ..PLAIN },
+    ..ACCESS
 };
 
 pub(super) const TAKEN: Fail = Fail(409, 11010, "access.api.error.application_already_exists");

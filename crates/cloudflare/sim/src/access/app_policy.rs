@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    NOT_FOUND, PAGES,
+    ACCESS, NOT_FOUND,
     app::APPS,
     app_policies::{is_link, links, own_members, precedence, resolved, sorted, stored},
     invalid,
@@ -21,7 +21,7 @@ use crate::{
 
 /// `GET …/policies`
 pub(crate) fn list(state: &mut State, call: &RoutedCall) -> Reply {
-    let page = PAGES.read(call, state.options.largest_page)?;
+    let page = ACCESS.paging.read(call, state.options.largest_page)?;
     let _no_filters = crate::filter::read(call, &[])?;
     let account = call.param("account_id");
     let app = crud::existing(state, &APPS, call)?;

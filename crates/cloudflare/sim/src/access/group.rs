@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
-    INVALID, NOT_FOUND, PAGES,
+    ACCESS,
     app::APPS,
     app_policies, invalid,
     policy::POLICIES,
@@ -16,38 +16,21 @@ use crate::{
     call::RoutedCall,
     field::{BodyVerb, Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
-    ids::IdForm,
     reply::Refusal,
     state::State,
     store::{id_of, text},
-    table::{Below, Collection, CollectionAction, PLAIN, PendingChange, Rules},
+    table::{Collection, CollectionAction, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static GROUPS: Collection = Collection {
     name: "access_groups",
     what: "access_group",
-    scope: Below::Account,
     path: "access/groups",
-    id: IdForm::Uuid,
-    actions: &[
-        CollectionAction::List,
-        CollectionAction::Get,
-        CollectionAction::Create,
-        CollectionAction::Replace,
-        CollectionAction::Delete,
-    ],
     fields: FIELDS,
     filters: FILTERS,
-    paging: PAGES,
-    soft_delete: false,
-    times: ("created_at", Some("updated_at")),
-    key: |value| text(value, "name").to_owned(),
-    duplicate: None,
-    not_found: NOT_FOUND,
-    invalid: INVALID,
     group: "access_groups",
-    statuses: (201, 202),
     rules: Rules { prepare, may_delete, show, ..PLAIN },
+    ..ACCESS
 };
 
 const FIELDS: &[Member] = &[

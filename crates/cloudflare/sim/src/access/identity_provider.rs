@@ -3,44 +3,28 @@
 use serde_json::{Value, json};
 
 use super::{
-    INVALID, NOT_FOUND, PAGES, invalid,
+    ACCESS, invalid,
     quota::{count, refuse_more},
 };
 use crate::{
     field::{BodyVerb, Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
-    ids::IdForm,
     reply::Refusal,
     state::State,
     store::{flag, text},
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    table::{Collection, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static IDENTITY_PROVIDERS: Collection = Collection {
     name: "identity_providers",
     what: "access_identity_provider",
-    scope: Below::Account,
     path: "access/identity_providers",
-    id: IdForm::Uuid,
-    actions: &[
-        CollectionAction::List,
-        CollectionAction::Get,
-        CollectionAction::Create,
-        CollectionAction::Replace,
-        CollectionAction::Delete,
-    ],
     fields: FIELDS,
     filters: FILTERS,
-    paging: PAGES,
-    soft_delete: false,
-    times: ("created_at", Some("updated_at")),
-    key: |value| text(value, "name").to_owned(),
     duplicate: Some(Fail(409, 11009, "access.api.error.identity_provider_already_exists")),
-    not_found: NOT_FOUND,
-    invalid: INVALID,
     group: "access_groups",
-    statuses: (201, 202),
     rules: Rules { prepare, ..PLAIN },
+    ..ACCESS
 };
 
 const TYPES: [&str; 15] = [

@@ -8,33 +8,26 @@ use super::stamp;
 use crate::{
     field::{BodyVerb, Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
-    ids::IdForm,
     page::Paging,
     reply::Refusal,
     state::State,
-    store::text,
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    table::{Collection, CollectionAction, Fail, PLAIN, PendingChange, ROW, Rules},
 };
 
 pub(crate) static LISTS: Collection = Collection {
     name: "gateway_lists",
     what: "gateway_list",
-    scope: Below::Account,
     path: "gateway/lists",
-    id: IdForm::Uuid,
     actions: &[CollectionAction::List, CollectionAction::Get, CollectionAction::Create, CollectionAction::Delete],
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Single,
-    soft_delete: false,
     times: ("created_at", Some("updated_at")),
-    key: |value| text(value, "name").to_owned(),
-    duplicate: None,
     not_found: Fail(404, 2009, "list not found"),
     invalid: 2010,
     group: "access_groups",
-    statuses: (200, 200),
     rules: Rules { prepare, ..PLAIN },
+    ..ROW
 };
 
 const FIELDS: &[Member] = &[

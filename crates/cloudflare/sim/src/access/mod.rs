@@ -24,10 +24,24 @@ pub(crate) mod view;
 use serde_json::Value;
 
 pub use self::quota::Quotas;
-use crate::{page::Paging, reply::Refusal, state::State, table::Fail};
+use crate::{
+    page::Paging,
+    reply::Refusal,
+    state::State,
+    table::{Collection, Fail, REPLACED, ROW},
+};
 
-/// Lists show 25 objects unless asked for more.
-const PAGES: Paging = Paging::Pages { default: 25, min: 1, max: 1000 };
+/// What the rows of Access have in common: lists show 25 objects unless asked for more, and an object is replaced as a whole.
+const ACCESS: Collection = Collection {
+    actions: REPLACED,
+    paging: Paging::Pages { default: 25, min: 1, max: 1000 },
+    times: ("created_at", Some("updated_at")),
+    not_found: NOT_FOUND,
+    invalid: INVALID,
+    group: "access_apps",
+    statuses: (201, 202),
+    ..ROW
+};
 
 /// Code of every request that the service does not take: bodies that are not as they should be, names outside of the account's
 /// zones, unknown tags and policies, precedences that are not unique, and limits that are reached. The text tells them apart:

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::{
-    INVALID, NOT_FOUND, PAGES,
+    ACCESS,
     app::APPS,
     app_policies, check_duration, invalid,
     quota::{count, refuse_more, refuse_over},
@@ -18,34 +18,16 @@ use crate::{
     reply::Refusal,
     state::State,
     store::{id_of, text},
-    table::{Below, Collection, CollectionAction, PLAIN, PendingChange, Rules},
+    table::{Collection, CollectionAction, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static POLICIES: Collection = Collection {
     name: "access_policies",
     what: "access_policy",
-    scope: Below::Account,
     path: "access/policies",
-    id: IdForm::Uuid,
-    actions: &[
-        CollectionAction::List,
-        CollectionAction::Get,
-        CollectionAction::Create,
-        CollectionAction::Replace,
-        CollectionAction::Delete,
-    ],
     fields: FIELDS,
-    filters: &[],
-    paging: PAGES,
-    soft_delete: false,
-    times: ("created_at", Some("updated_at")),
-    key: |value| text(value, "name").to_owned(),
-    duplicate: None,
-    not_found: NOT_FOUND,
-    invalid: INVALID,
-    group: "access_apps",
-    statuses: (201, 202),
     rules: Rules { prepare, may_delete, changed, show, ..PLAIN },
+    ..ACCESS
 };
 
 /// What the sender of a policy may write; in an application, a precedence comes with it.

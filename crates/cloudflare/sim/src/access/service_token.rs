@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{
-    INVALID, NOT_FOUND, PAGES, duration, group, invalid,
+    ACCESS, INVALID, duration, group, invalid,
     quota::{count, refuse_more},
     seconds, secret, stamp,
 };
@@ -17,28 +17,21 @@ use crate::{
     reply::{Refusal, Reply, Success},
     state::State,
     store::{id_of, text},
-    table::{Below, Collection, CollectionAction, PLAIN, PendingChange, Rules},
+    table::{Collection, CollectionAction, LOOKED_AT, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static SERVICE_TOKENS: Collection = Collection {
     name: "service_tokens",
     what: "access_service_token",
-    scope: Below::Account,
     path: "access/service_tokens",
-    id: IdForm::Uuid,
-    actions: &[CollectionAction::List, CollectionAction::Get],
+    actions: LOOKED_AT,
     fields: FIELDS,
     filters: FILTERS,
-    paging: PAGES,
-    soft_delete: false,
-    times: ("created_at", Some("updated_at")),
     key: |value| text(value, "client_id").to_owned(),
-    duplicate: None,
-    not_found: NOT_FOUND,
-    invalid: INVALID,
     group: "access_service_tokens",
     statuses: (201, 200),
     rules: Rules { prepare, changed, ..PLAIN },
+    ..ACCESS
 };
 
 const FIELDS: &[Member] = &[

@@ -6,37 +6,26 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{INVALID, NOT_FOUND, PAGES, invalid, stamp};
+use super::{ACCESS, INVALID, NOT_FOUND, invalid, stamp};
 use crate::{
     call::RoutedCall,
     crud,
     field::{BodyVerb, Member, MemberType, required},
-    ids::IdForm,
     reply::{Refusal, Reply, Success},
     state::State,
     store::text,
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    table::{Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static TAGS: Collection = Collection {
     name: "access_tags",
     what: "access_tag",
-    scope: Below::Account,
     path: "access/tags",
-    id: IdForm::Uuid,
     actions: &[CollectionAction::List, CollectionAction::Create],
     fields: FIELDS,
-    filters: &[],
-    paging: PAGES,
-    soft_delete: false,
-    times: ("created_at", Some("updated_at")),
-    key: |value| text(value, "name").to_owned(),
     duplicate: Some(Fail(409, INVALID, "access.api.error.invalid_request: tag already exists")),
-    not_found: NOT_FOUND,
-    invalid: INVALID,
-    group: "access_apps",
-    statuses: (201, 202),
     rules: Rules { prepare, show, ..PLAIN },
+    ..ACCESS
 };
 
 const FIELDS: &[Member] = &[required("name", MemberType::Text)];

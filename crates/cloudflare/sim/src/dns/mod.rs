@@ -20,7 +20,7 @@ use crate::{
     reply::Refusal,
     state::State,
     store::{flag, text},
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    table::{ALL_ACTIONS, Below, Collection, Fail, PLAIN, PendingChange, ROW, Rules},
     zone::{ZONES, ZonePlan},
 };
 
@@ -30,26 +30,16 @@ pub(crate) static RECORDS: Collection = Collection {
     scope: Below::Zone,
     path: "dns_records",
     id: IdForm::Hex,
-    actions: &[
-        CollectionAction::List,
-        CollectionAction::Get,
-        CollectionAction::Create,
-        CollectionAction::Replace,
-        CollectionAction::Patch,
-        CollectionAction::Delete,
-    ],
+    actions: ALL_ACTIONS,
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Pages { default: 100, min: 1, max: 5_000_000 },
-    soft_delete: false,
     times: ("created_on", Some("modified_on")),
-    key: |value| text(value, "name").to_owned(),
-    duplicate: None,
     not_found: Fail(404, 81044, "Record does not exist."),
     invalid: 9207,
     group: "dns",
-    statuses: (200, 200),
     rules: Rules { prepare, ..PLAIN },
+    ..ROW
 };
 
 const FIELDS: &[Member] = &[

@@ -6,10 +6,9 @@ use crate::{
     field::{Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
     ids::IdForm,
-    page::Paging,
     state::State,
     store::text,
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, Rules},
+    table::{Below, Collection, CollectionAction, Fail, LOOKED_AT, PLAIN, ROW, Rules},
     virtual_network,
 };
 
@@ -19,19 +18,14 @@ pub(crate) static ACCOUNTS: Collection = Collection {
     scope: Below::Root,
     path: "accounts",
     id: IdForm::Hex,
-    actions: &[CollectionAction::List, CollectionAction::Get],
+    actions: LOOKED_AT,
     fields: FIELDS,
     filters: FILTERS,
-    paging: Paging::Pages { default: 20, min: 5, max: 50 },
-    soft_delete: false,
     times: ("created_on", None),
-    key: |value| text(value, "name").to_owned(),
-    duplicate: None,
     not_found: Fail(404, 1003, "Account not found"),
-    invalid: 1004,
     group: "account_settings",
-    statuses: (200, 200),
     rules: Rules { visible: |grant, value| grant.sees_account(text(value, "id")), prepare, changed, ..PLAIN },
+    ..ROW
 };
 
 const FIELDS: &[Member] =

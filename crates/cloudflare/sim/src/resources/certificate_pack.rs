@@ -8,12 +8,10 @@ use serde_json::{Value, json};
 use crate::{
     field::{Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
-    ids::IdForm,
-    page::Paging,
     reply::Refusal,
     state::State,
     store::text,
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    table::{Below, Collection, CollectionAction, Fail, LOOKED_AT, PLAIN, PendingChange, ROW, Rules},
 };
 
 pub(crate) static CERTIFICATE_PACKS: Collection = Collection {
@@ -21,20 +19,15 @@ pub(crate) static CERTIFICATE_PACKS: Collection = Collection {
     what: "certificate_pack",
     scope: Below::Zone,
     path: "ssl/certificate_packs",
-    id: IdForm::Uuid,
-    actions: &[CollectionAction::List, CollectionAction::Get],
+    actions: LOOKED_AT,
     fields: FIELDS,
     filters: FILTERS,
-    paging: Paging::Pages { default: 20, min: 5, max: 50 },
-    soft_delete: false,
     times: ("created_on", None),
     key: |value| text(value, "type").to_owned(),
-    duplicate: None,
     not_found: Fail(404, 1001, "Certificate pack not found"),
-    invalid: 1004,
     group: "ssl",
-    statuses: (200, 200),
     rules: Rules { prepare, show, ..PLAIN },
+    ..ROW
 };
 
 const FIELDS: &[Member] = &[

@@ -13,29 +13,24 @@ use crate::{
     page::Paging,
     reply::{Refusal, Reply, Success},
     state::State,
-    table::{Below, Collection, CollectionAction, Fail, PLAIN},
+    table::{Collection, CollectionAction, Fail, ROW},
 };
 
 /// Where documents are kept, each known by its account. They are served at paths of their own.
 pub(crate) static CONFIGURATIONS: Collection = Collection {
     name: "gateway_configuration",
     what: "gateway_configuration",
-    scope: Below::Account,
     path: "gateway/configuration",
     id: IdForm::Hex,
     actions: &[],
     fields: FIELDS,
-    filters: &[],
     paging: Paging::Pages { default: 1, min: 1, max: 1 },
-    soft_delete: false,
     times: ("created_at", Some("updated_at")),
     key: |_| String::new(),
-    duplicate: None,
     not_found: Fail(404, 1001, "configuration not found"),
     invalid: INVALID,
     group: "gateway",
-    statuses: (200, 200),
-    rules: PLAIN,
+    ..ROW
 };
 
 /// The documentation names no code for what is refused.

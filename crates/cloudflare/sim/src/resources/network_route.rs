@@ -10,12 +10,11 @@ use crate::{
     crud,
     field::{BodyVerb, Member, MemberType, optional, required},
     filter::{Filter, Test, filter},
-    ids::IdForm,
-    page::Paging,
     reply::{Refusal, Reply, Success},
+    resources::NETWORKING,
     state::State,
     store::{id_of, is_deleted, text},
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    table::{Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
     tunnel::TUNNELS,
     virtual_network::{self, COMMENT, VIRTUAL_NETWORKS},
 };
@@ -23,28 +22,14 @@ use crate::{
 pub(crate) static ROUTES: Collection = Collection {
     name: "routes",
     what: "tunnel_route",
-    scope: Below::Account,
     path: "teamnet/routes",
-    id: IdForm::Uuid,
-    actions: &[
-        CollectionAction::List,
-        CollectionAction::Get,
-        CollectionAction::Create,
-        CollectionAction::Patch,
-        CollectionAction::Delete,
-    ],
     fields: FIELDS,
     filters: FILTERS,
-    paging: Paging::Pages { default: 20, min: 1, max: 1000 },
-    soft_delete: true,
-    times: ("created_at", None),
     key: |value| key(text(value, "network"), text(value, "virtual_network_id")),
     duplicate: Some(Fail(409, 1014, "You already have a route defined for this exact IP subnet")),
     not_found: Fail(404, 1002, "Route not found"),
-    invalid: 1004,
-    group: "networks",
-    statuses: (200, 200),
     rules: Rules { prepare, show, ..PLAIN },
+    ..NETWORKING
 };
 
 const FIELDS: &[Member] = &[

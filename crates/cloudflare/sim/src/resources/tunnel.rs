@@ -14,32 +14,19 @@ use crate::{
     ids::IdForm,
     ingress,
     network_route::{ROUTES, existed_at},
-    page::Paging,
     reply::{Refusal, Reply, Success},
+    resources::NETWORKING,
     state::State,
     store::{id_of, is_deleted, text},
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    table::{Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static TUNNELS: Collection = Collection {
     name: "cfd_tunnel",
     what: "tunnel",
-    scope: Below::Account,
     path: "cfd_tunnel",
-    id: IdForm::Uuid,
-    actions: &[
-        CollectionAction::List,
-        CollectionAction::Get,
-        CollectionAction::Create,
-        CollectionAction::Patch,
-        CollectionAction::Delete,
-    ],
     fields: FIELDS,
     filters: FILTERS,
-    paging: Paging::Pages { default: 20, min: 1, max: 1000 },
-    soft_delete: true,
-    times: ("created_at", None),
-    key: |value| text(value, "name").to_owned(),
     duplicate: Some(Fail(
         409,
         1013,
@@ -49,8 +36,8 @@ pub(crate) static TUNNELS: Collection = Collection {
     not_found: Fail(404, 1003, "Tunnel not found"),
     invalid: 1001,
     group: "tunnel",
-    statuses: (200, 200),
     rules: Rules { prepare, may_delete, changed, show, ..PLAIN },
+    ..NETWORKING
 };
 
 const FIELDS: &[Member] = &[

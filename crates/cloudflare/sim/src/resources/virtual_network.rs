@@ -9,36 +9,23 @@ use crate::{
     network_route::ROUTES,
     page::Paging,
     reply::Refusal,
+    resources::NETWORKING,
     state::State,
     store::{flag, id_of, is_deleted, text},
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    table::{Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
 };
 
 pub(crate) static VIRTUAL_NETWORKS: Collection = Collection {
     name: "virtual_networks",
     what: "virtual_network",
-    scope: Below::Account,
     path: "teamnet/virtual_networks",
-    id: IdForm::Uuid,
-    actions: &[
-        CollectionAction::List,
-        CollectionAction::Get,
-        CollectionAction::Create,
-        CollectionAction::Patch,
-        CollectionAction::Delete,
-    ],
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Single,
-    soft_delete: true,
-    times: ("created_at", None),
-    key: |value| text(value, "name").to_owned(),
     duplicate: Some(Fail(409, 1017, "You already have a virtual network with this name.")),
     not_found: Fail(404, 1016, "Virtual network not found"),
-    invalid: 1004,
-    group: "networks",
-    statuses: (200, 200),
     rules: Rules { prepare, may_delete, changed, ..PLAIN },
+    ..NETWORKING
 };
 
 const FIELDS: &[Member] = &[

@@ -8,11 +8,10 @@ use crate::{
     field::{BodyVerb, Member, MemberType, Presence},
     filter::{Filter, Test, filter},
     ids::IdForm,
-    page::Paging,
     reply::Refusal,
     state::State,
     store::text,
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, ROW, Rules},
 };
 
 pub(crate) static ZONES: Collection = Collection {
@@ -21,24 +20,12 @@ pub(crate) static ZONES: Collection = Collection {
     scope: Below::Root,
     path: "zones",
     id: IdForm::Hex,
-    actions: &[
-        CollectionAction::List,
-        CollectionAction::Get,
-        CollectionAction::Create,
-        CollectionAction::Patch,
-        CollectionAction::Delete,
-    ],
     fields: FIELDS,
     filters: FILTERS,
-    paging: Paging::Pages { default: 20, min: 5, max: 50 },
-    soft_delete: false,
     times: ("created_on", Some("modified_on")),
-    key: |value| text(value, "name").to_owned(),
     duplicate: Some(Fail(400, 1061, "The zone already exists.")),
     not_found: Fail(404, 1001, "Invalid zone identifier"),
-    invalid: 1004,
     group: "zone",
-    statuses: (200, 200),
     rules: Rules {
         visible: |grant, value| grant.sees_zone(text(value, "id"), text(&value["account"], "id")),
         prepare,
@@ -49,6 +36,7 @@ pub(crate) static ZONES: Collection = Collection {
         },
         ..PLAIN
     },
+    ..ROW
 };
 
 const TYPES: MemberType = MemberType::OneOf(&["full", "partial", "secondary", "internal"]);

@@ -17,7 +17,7 @@ use crate::{
     reply::Refusal,
     state::State,
     store::{flag, id_of, text},
-    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, Rules},
+    table::{Below, Collection, CollectionAction, Fail, PLAIN, PendingChange, REPLACED, ROW, Rules},
     zone::{ZONES, ZonePlan},
 };
 
@@ -27,17 +27,10 @@ pub(crate) static RULESETS: Collection = Collection {
     scope: Below::Zone,
     path: "rulesets",
     id: IdForm::Hex,
-    actions: &[
-        CollectionAction::List,
-        CollectionAction::Get,
-        CollectionAction::Create,
-        CollectionAction::Replace,
-        CollectionAction::Delete,
-    ],
+    actions: REPLACED,
     fields: FIELDS,
     filters: FILTERS,
     paging: Paging::Single,
-    soft_delete: false,
     times: ("last_updated", Some("last_updated")),
     key: |value| text(value, "phase").to_owned(),
     duplicate: Some(Fail(400, 20217, "A ruleset of this zone for this phase exists already.")),
@@ -46,6 +39,7 @@ pub(crate) static RULESETS: Collection = Collection {
     group: "rulesets",
     statuses: (200, 204),
     rules: Rules { prepare, show, ..PLAIN },
+    ..ROW
 };
 
 const INVALID: u64 = 20015;

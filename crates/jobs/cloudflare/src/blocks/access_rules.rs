@@ -2,12 +2,14 @@
 //!
 //! A rule of several values becomes a rule for each: the API takes one address, one country and one team a rule.
 
+use std::collections::BTreeSet;
+
 use portolan_core::{Problem, reasons, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::reasons::UNSUPPORTED;
+use crate::reference::{IDENTITY_PROVIDER, NamedBy, Reference, RemoteReference, RemoteTargets};
 
 /// Whom something lets in: who fits a rule of `include`, every rule of `require`, and none of `exclude`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,9 +28,12 @@ pub struct AccessRules {
     pub require: Vec<AccessRule>,
 }
 
-/// A rule: exactly one of the fields, and what each becomes.
+/// A rule: exactly one of the fields, and what each becomes. Where an identity provider tells, its id is a member of that.
 macro_rules! rules {
-    ($($(#[doc = $about:literal])+ $field:ident: $type:ty => $wire:expr;)+) => {
+    ($(
+        $(#[doc = $about:literal])+
+        $field:ident: $type:ty $(, told by $reference:ident as $member:literal)? => $wire:expr;
+    )+) => {
         /// A rule: exactly one of its fields is set.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "camelCase")]
@@ -38,12 +43,20 @@ macro_rules! rules {
         }
 
         impl AccessRule {
+            /// The identity providers that it refers to.
+            fn providers(&self) -> impl Iterator<Item = &IdentityProviderReference> {
+                let said = [$($(self.$field.as_ref().and_then(|said| said.$reference.as_ref()),)?)+];
+                said.into_iter().flatten()
+            }
+
             /// The rule as the API takes it, or several.
-            fn wire(&self) -> Result<Vec<Value>, Problem> {
+            fn wire(&self, targets: &RemoteTargets) -> Result<Vec<Value>, Problem> {
                 let mut found: Vec<Value> = Vec::new();
                 $(if let Some(said) = &self.$field {
-                    let wire: fn(&$type) -> Result<Vec<Value>, Problem> = $wire;
-                    found.extend(wire(said)?);
+                    let wire: fn(&$type) -> Vec<Value> = $wire;
+                    let rules = wire(said);
+                    $(let rules = told_by(rules, $member, provider(said.$reference.as_ref(), targets)?);)?
+                    found.extend(rules);
                 })+
                 Ok(found)
             }
@@ -64,58 +77,58 @@ const ONE_FIELD: &[schema::CelRule] = &[(
 
 rules! {
     /// One address.
-    email: EmailRule => |of| Ok(one("email", json!({ "email": of.email })));
+    email: EmailRule => |of| one("email", json!({ "email": of.email }));
     /// All addresses of a domain.
-    email_domain: DomainRule => |of| Ok(one("email_domain", json!({ "domain": of.domain })));
+    email_domain: DomainRule => |of| one("email_domain", json!({ "domain": of.domain }));
     /// The addresses of a list at Cloudflare.
-    email_list: IdRule => |of| Ok(one("email_list", json!({ "id": of.id })));
+    email_list: IdRule => |of| one("email_list", json!({ "id": of.id }));
     /// Everybody.
-    everyone: bool => |of| Ok(flag("everyone", *of));
+    everyone: bool => |of| flag("everyone", *of);
     /// Requests from these networks.
-    ip_ranges: NetworksRule => |of| Ok(each("ip", "ip", &of.ip));
+    ip_ranges: NetworksRule => |of| each("ip", "ip", &of.ip);
     /// Requests from the networks of a list at Cloudflare.
-    ip_list: IdRule => |of| Ok(one("ip_list", json!({ "id": of.id })));
+    ip_list: IdRule => |of| one("ip_list", json!({ "id": of.id }));
     /// Requests from these countries.
-    country: CountriesRule => |of| Ok(each("geo", "country_code", &of.country));
+    country: CountriesRule => |of| each("geo", "country_code", &of.country);
     /// Who is in another Access group.
-    group: IdRule => |of| Ok(one("group", json!({ "id": of.id })));
+    group: IdRule => |of| one("group", json!({ "id": of.id }));
     /// Requests with this service token.
-    service_token: TokenRule => |of| Ok(one("service_token", json!({ "token_id": of.token_id })));
+    service_token: TokenRule => |of| one("service_token", json!({ "token_id": of.token_id }));
     /// Requests with any service token of the account.
-    any_valid_service_token: bool => |of| Ok(flag("any_valid_service_token", *of));
+    any_valid_service_token: bool => |of| flag("any_valid_service_token", *of);
     /// Requests with any valid client certificate.
-    certificate: bool => |of| Ok(flag("certificate", *of));
+    certificate: bool => |of| flag("certificate", *of);
     /// Requests with a client certificate of this name.
-    common_name: CommonNameRule => |of| Ok(one("common_name", json!({ "common_name": of.common_name })));
+    common_name: CommonNameRule => |of| one("common_name", json!({ "common_name": of.common_name }));
     /// Devices that pass a posture check.
-    device_posture: PostureRule => |of| Ok(one("device_posture", json!({ "integration_uid": of.integration_uid })));
+    device_posture: PostureRule => |of| one("device_posture", json!({ "integration_uid": of.integration_uid }));
     /// A group of Google Workspace.
-    gsuite: GsuiteRule => |of| Ok(one("gsuite", by(of.idp_ref.as_ref(), json!({ "email": of.email }))?));
+    gsuite: GsuiteRule, told by idp_ref as "identity_provider_id" => |of| one("gsuite", json!({ "email": of.email }));
     /// An organisation at GitHub, or teams of it.
-    github: GithubRule => github;
+    github: GithubRule, told by idp_ref as "identity_provider_id" => github;
     /// A group of Azure AD.
-    azure: AzureRule => |of| Ok(one("azureAD", by(of.idp_ref.as_ref(), json!({ "id": of.id }))?));
+    azure: AzureRule, told by idp_ref as "identity_provider_id" => |of| one("azureAD", json!({ "id": of.id }));
     /// A group of Okta.
-    okta: OktaRule => |of| Ok(one("okta", by(of.idp_ref.as_ref(), json!({ "name": of.name }))?));
+    okta: OktaRule, told by idp_ref as "identity_provider_id" => |of| one("okta", json!({ "name": of.name }));
     /// Whose OIDC claim has a value.
-    oidc: OidcRule => |of| {
-        let said = json!({ "claim_name": of.claim_name, "claim_value": of.claim_value });
-        Ok(one("oidc", by(of.idp_ref.as_ref(), said)?))
+    oidc: OidcRule, told by idp_ref as "identity_provider_id" => |of| {
+        one("oidc", json!({ "claim_name": of.claim_name, "claim_value": of.claim_value }))
     };
     /// Whose SAML attribute has a value.
-    saml: SamlRule => |of| {
-        let said = json!({ "attribute_name": of.attribute_name, "attribute_value": of.attribute_value });
-        Ok(one("saml", by(of.idp_ref.as_ref(), said)?))
+    saml: SamlRule, told by idp_ref as "identity_provider_id" => |of| {
+        one("saml", json!({ "attribute_name": of.attribute_name, "attribute_value": of.attribute_value }))
     };
     /// Who logged in by this method, as RFC 8176 names it.
-    auth_method: AuthMethodRule => |of| Ok(one("auth_method", json!({ "auth_method": of.auth_method })));
+    auth_method: AuthMethodRule => |of| one("auth_method", json!({ "auth_method": of.auth_method }));
     /// Who fulfilled an authentication context of Azure AD.
-    auth_context: AuthContextRule => |of| Ok(one("auth_context", by(of.idp_ref.as_ref(), json!({ "id": of.id, "ac_id": of.ac_id }))?));
+    auth_context: AuthContextRule, told by idp_ref as "identity_provider_id" => |of| {
+        one("auth_context", json!({ "id": of.id, "ac_id": of.ac_id }))
+    };
     /// Who logged in with this identity provider.
-    login_method: LoginMethodRule => |of| Ok(one("login_method", json!({ "id": provider(of.idp_ref.as_ref())? })));
+    login_method: LoginMethodRule, told by idp_ref as "id" => |_| one("login_method", json!({}));
     /// Whom a service of yours lets in.
     external_evaluation: EvaluationRule => |of| {
-        Ok(one("external_evaluation", json!({ "evaluate_url": of.evaluate_url, "keys_url": of.keys_url })))
+        one("external_evaluation", json!({ "evaluate_url": of.evaluate_url, "keys_url": of.keys_url }))
     };
 }
 
@@ -268,17 +281,34 @@ const ONE_PROVIDER: &[schema::CelRule] = &[(
 )];
 
 impl AccessRules {
+    /// What the rules refer to.
+    pub(crate) fn refers(&self) -> Vec<Reference> {
+        let rules = [&self.include, &self.exclude, &self.require].into_iter().flatten();
+        let all: BTreeSet<RemoteReference> =
+            rules.flat_map(AccessRule::providers).filter_map(IdentityProviderReference::reference).collect();
+        all.into_iter().map(Reference::Remote).collect()
+    }
+
     /// The rules as the API takes them, by the names of its lists: all three, since an update replaces what it does not name.
-    pub fn wire(&self) -> Result<[Vec<Value>; 3], Problem> {
+    pub(crate) fn wire(&self, targets: &RemoteTargets) -> Result<[Vec<Value>; 3], Problem> {
+        let wire = |list: &str, rules: &[AccessRule]| wire(list, rules, targets);
         Ok([wire("include", &self.include)?, wire("exclude", &self.exclude)?, wire("require", &self.require)?])
     }
 }
 
-fn wire(list: &str, rules: &[AccessRule]) -> Result<Vec<Value>, Problem> {
+impl IdentityProviderReference {
+    /// The provider that is meant, where one is named.
+    fn reference(&self) -> Option<RemoteReference> {
+        let by = NamedBy::one_of(self.name.as_ref(), self.cloudflare_id.as_ref(), self.cloudflare_name.as_ref())?;
+        Some(RemoteReference { kind: IDENTITY_PROVIDER, by, field: "idpRef" })
+    }
+}
+
+fn wire(list: &str, rules: &[AccessRule], targets: &RemoteTargets) -> Result<Vec<Value>, Problem> {
     let mut found = Vec::new();
     for (index, rule) in rules.iter().enumerate() {
         let of_one = rule
-            .wire()
+            .wire(targets)
             .map_err(|problem| Problem { message: format!("spec.{list}[{index}]: {}", problem.message), ..problem })?;
         if of_one.is_empty() {
             let message = format!("spec.{list}[{index}] says nothing: set one of its fields, or take it away");
@@ -302,44 +332,29 @@ fn each(name: &str, member: &str, values: &[String]) -> Vec<Value> {
     values.iter().map(|value| json!({ name: { member: value } })).collect()
 }
 
-fn github(of: &GithubRule) -> Result<Vec<Value>, Problem> {
-    let all = by(of.idp_ref.as_ref(), json!({ "name": of.name }))?;
+/// A rule for each team, or one for the whole organisation.
+fn github(of: &GithubRule) -> Vec<Value> {
+    let rule = |said: Value| json!({ "github-organization": said });
     if of.teams.is_empty() {
-        return Ok(one("github-organization", all));
+        return vec![rule(json!({ "name": of.name }))];
     }
-    let team = |team: &String| {
-        let mut rule = all.clone();
-        rule["team"] = json!(team);
-        json!({ "github-organization": rule })
-    };
-    Ok(of.teams.iter().map(team).collect())
+    of.teams.iter().map(|team| rule(json!({ "name": of.name, "team": team }))).collect()
 }
 
-/// A rule together with the identity provider that can tell.
-fn by(reference: Option<&IdentityProviderReference>, mut rule: Value) -> Result<Value, Problem> {
-    rule["identity_provider_id"] = json!(provider(reference)?);
-    Ok(rule)
+/// Rules together with the identity provider that can tell.
+fn told_by(mut rules: Vec<Value>, member: &str, provider: &str) -> Vec<Value> {
+    let said = rules.iter_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut);
+    said.for_each(|said| said[member] = json!(provider));
+    rules
 }
 
-fn provider(reference: Option<&IdentityProviderReference>) -> Result<&str, Problem> {
-    let said = reference.map(|one| (&one.cloudflare_id, &one.name, &one.cloudflare_name));
-    match said {
-        Some((Some(id), _, _)) if !id.is_empty() => Ok(id),
-        Some((_, Some(name), _)) => Err(Problem::waiting(
-            reasons::DEPENDENCY_ERROR,
-            format!(
-                "AccessIdentityProvider {name} does not exist; create it, or name the provider by idpRef.cloudflareId"
-            ),
-        )),
-        Some((_, _, Some(name))) => Err(Problem::invalid(
-            UNSUPPORTED,
-            format!("this release cannot look up the identity provider {name}; name it by idpRef.cloudflareId"),
-        )),
-        Some(_) | None => Err(Problem::invalid(
-            reasons::INVALID_CONFIG,
-            "names no identity provider; set idpRef.cloudflareId to the id of one",
-        )),
-    }
+fn provider<'a>(said: Option<&IdentityProviderReference>, targets: &'a RemoteTargets) -> Result<&'a str, Problem> {
+    let reference = said.and_then(IdentityProviderReference::reference).ok_or_else(|| {
+        let message =
+            "names no identity provider; set idpRef.cloudflareName to the name of one, or cloudflareId to its id";
+        Problem::invalid(reasons::INVALID_CONFIG, message)
+    })?;
+    targets.of(&reference).map(|target| target.id.as_str())
 }
 
 #[cfg(test)]
@@ -347,9 +362,17 @@ mod tests {
     use serde_json::from_value;
 
     use super::*;
+    use crate::reference::RemoteTarget;
 
+    fn rules(rule: Value) -> AccessRules {
+        from_value(json!({ "include": [rule] })).unwrap()
+    }
+
+    /// With everything that is referred to looked up, as the provider `p1`.
     fn include(rule: Value) -> Result<Vec<Value>, Problem> {
-        Ok(from_value::<AccessRules>(json!({ "include": [rule] })).unwrap().wire()?[0].clone())
+        let rules = rules(rule);
+        let provider = RemoteTarget { id: "p1".parse().unwrap(), name: None };
+        Ok(rules.wire(&RemoteTargets::for_each(&rules.refers(), std::iter::repeat(provider)))?[0].clone())
     }
 
     #[test]
@@ -425,11 +448,27 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_whose_provider_is_not_known_by_id_is_not_sent() {
-        let refused = |reference: Value| include(json!({ "okta": { "name": "o", "idpRef": reference } })).unwrap_err();
+    fn a_provider_may_be_named_in_three_ways_and_is_referred_to_once() {
+        let of = |reference: Value| {
+            let rule = json!({ "okta": { "name": "o", "idpRef": reference } });
+            let twice: AccessRules = from_value(json!({ "include": [rule], "require": [rule] })).unwrap();
+            twice.refers()
+        };
+        let provider = |by: NamedBy| {
+            vec![Reference::Remote(RemoteReference { kind: "AccessIdentityProvider", by, field: "idpRef" })]
+        };
 
-        assert_eq!(refused(json!({ "name": "corp" })).reason, reasons::DEPENDENCY_ERROR);
-        assert_eq!(refused(json!({ "cloudflareName": "Corp" })).reason, UNSUPPORTED);
+        assert_eq!(of(json!({ "cloudflareId": "p1" })), provider(NamedBy::Id("p1".to_owned())));
+        assert_eq!(of(json!({ "cloudflareName": "Corp" })), provider(NamedBy::RemoteName("Corp".to_owned())));
+        let object = portolan_core::ObjectKey::cluster("corp");
+        assert_eq!(of(json!({ "name": "corp" })), provider(NamedBy::Object(object)));
+    }
+
+    #[test]
+    fn a_rule_whose_provider_is_not_known_is_not_sent() {
+        let named = rules(json!({ "okta": { "name": "o", "idpRef": { "cloudflareName": "Corp" } } }));
+        assert_eq!(named.wire(&RemoteTargets::default()).unwrap_err().reason, reasons::DEPENDENCY_ERROR);
+
         let none = include(json!({ "loginMethod": {} })).unwrap_err();
         assert_eq!(none.reason, reasons::INVALID_CONFIG);
         assert!(none.message.starts_with("spec.include[0]: names no identity provider"), "{none}");

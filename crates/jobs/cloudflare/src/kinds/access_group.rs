@@ -9,16 +9,13 @@ use portolan_core::ownership::Ownership;
 
 use crate::blocks::{AccessRules, CloudflareDetails, given};
 use crate::kind::prelude::*;
-use crate::sheet::{IntentStatus, StateWords};
+use crate::sheet::{StateWords, UnmarkedStatus};
 
 /// People under a name, for policies.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "AccessGroup")]
 #[kube(status = "AccessGroupStatus", shortname = "accessgrp", category = "cloudflare")]
-#[kube(doc = "People under a name, for policies.")]
 #[kube(printcolumn = r#"{"name":"GroupID","type":"string","jsonPath":".status.groupId"}"#)]
-#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
-#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct AccessGroupSpec {
@@ -36,20 +33,12 @@ pub struct AccessGroupSpec {
     pub cloudflare: CloudflareDetails,
 }
 
-/// What became of an `AccessGroup`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(transform = schema::plain)]
-pub struct AccessGroupStatus {
-    /// What every such status says.
-    #[serde(flatten)]
-    pub common: AccountStatus,
-    /// What no mark says.
-    #[serde(flatten)]
-    pub intent: IntentStatus,
-    /// Id of the group.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub group_id: Option<String>,
+status! {
+    /// What became of an `AccessGroup`.
+    AccessGroupStatus: UnmarkedStatus {
+        /// Id of the group.
+        group_id: String,
+    }
 }
 
 impl Kind for AccessGroup {
@@ -59,7 +48,7 @@ impl Kind for AccessGroup {
         id: "groupId",
         ownership: Ownership::Intent,
         states: StateWords::UPPER,
-        ..Sheet::owned("AccessGroup", "Access group", "accessgroup.networking.cloudflare-operator.io/finalizer")
+        ..Sheet::owned("AccessGroup", "Access group", finalizer!("accessgroup"))
     };
     const REMOTE: &'static TypedCollection<Self::Body> = &collections::ACCESS_GROUPS;
 
@@ -71,8 +60,12 @@ impl Kind for AccessGroup {
         Some(given(self.spec.name.as_ref()).unwrap_or_else(|| self.name_any()))
     }
 
-    fn desired(&self, _: &Resolved) -> Result<Vec<Remote>, Problem> {
-        let [include, exclude, require] = self.spec.rules.wire()?;
+    fn refers(&self) -> Vec<Reference> {
+        self.spec.rules.refers()
+    }
+
+    fn desired(&self, resolved: &Resolved) -> Result<Vec<Remote>, Problem> {
+        let [include, exclude, require] = self.spec.rules.wire(&resolved.targets)?;
         Ok(vec![Remote {
             name: self.remote_name().unwrap_or_default().into(),
             include,

@@ -21,13 +21,10 @@ use crate::shown;
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "CloudflareCredentials")]
 #[kube(plural = "cloudflarecredentials", singular = "cloudflarecredentials", shortname = "cfcreds")]
 #[kube(status = "CloudflareCredentialsStatus", category = "cloudflare")]
-#[kube(doc = "A credential for a Cloudflare account, which other objects refer to.")]
 #[kube(printcolumn = r#"{"name":"Account ID","type":"string","jsonPath":".spec.accountId"}"#)]
 #[kube(printcolumn = r#"{"name":"Auth Type","type":"string","jsonPath":".spec.authType"}"#)]
 #[kube(printcolumn = r#"{"name":"Default","type":"boolean","jsonPath":".spec.isDefault"}"#)]
 #[kube(printcolumn = r#"{"name":"Validated","type":"boolean","jsonPath":".status.validated"}"#)]
-#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
-#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct CloudflareCredentialsSpec {
@@ -106,10 +103,13 @@ impl Kind for CloudflareCredentials {
     };
     const REMOTE: &'static TypedCollection<Self::Body> = &collections::ACCOUNTS;
 
-    fn needs(&self) -> Result<Needs, Problem> {
-        AccountId::parse(&self.spec.account_id)
-            .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("accountId: {error}")))?;
-        Ok(Needs { account_id: Some(self.spec.account_id.clone()), ..Needs::only(CredentialsFrom::Itself) })
+    fn check(&self) -> Result<(), Problem> {
+        let id = AccountId::parse(&self.spec.account_id);
+        id.map(drop).map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("accountId: {error}")))
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { account_id: Some(self.spec.account_id.clone()), ..Needs::only(CredentialsFrom::Itself) }
     }
 
     fn desired(&self, _: &Resolved) -> Result<Vec<Account>, Problem> {

@@ -14,22 +14,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CredentialsReference, given};
-use crate::kind::{CredentialsFrom, Kind, Needs, Recorded, Resolved, ResolvedZone, StatusView, ZoneHint};
+use crate::kind::{CredentialsFrom, Kind, Needs, Recorded, Resolved, ResolvedZone, StatusView};
 use crate::reasons::VERIFIED;
+use crate::reference::ZoneHint;
 use crate::sheet::Sheet;
 use crate::shown;
 use settings::{CacheSettings, PerformanceSettings, SecuritySettings, SslSettings};
 
-/// A domain whose zone is at Cloudflare.
+/// A domain whose zone is at Cloudflare; records find their zone by it.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "CloudflareDomain")]
 #[kube(status = "CloudflareDomainStatus", shortname = "cfdomain", shortname = "cfdom", category = "cloudflare")]
-#[kube(doc = "A domain whose zone is at Cloudflare; records find their zone by it.")]
 #[kube(printcolumn = r#"{"name":"Domain","type":"string","jsonPath":".spec.domain"}"#)]
 #[kube(printcolumn = r#"{"name":"Zone ID","type":"string","jsonPath":".status.zoneId"}"#)]
 #[kube(printcolumn = r#"{"name":"Default","type":"boolean","jsonPath":".spec.isDefault"}"#)]
-#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
-#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct CloudflareDomainSpec {
@@ -211,10 +209,13 @@ impl Kind for CloudflareDomain {
     };
     const REMOTE: &'static TypedCollection<Self::Body> = &collections::ZONES;
 
-    fn needs(&self) -> Result<Needs, Problem> {
-        self.zone_name()?;
+    fn check(&self) -> Result<(), Problem> {
+        self.zone_name().map(drop)
+    }
+
+    fn needs(&self) -> Needs {
         let named = |reference: &CredentialsReference| CredentialsFrom::Named(reference.name.clone());
-        Ok(Needs::only(self.spec.credentials_ref.as_ref().map_or(CredentialsFrom::Default, named)))
+        Needs::only(self.spec.credentials_ref.as_ref().map_or(CredentialsFrom::Default, named))
     }
 
     fn desired(&self, _: &Resolved) -> Result<Vec<Zone>, Problem> {
@@ -301,6 +302,7 @@ pub fn resolve_zone<'a>(
     domains: impl Iterator<Item = &'a CloudflareDomain>,
     name: &Hostname,
 ) -> Option<&'a CloudflareDomain> {
+    portolan_core::waypoint!();
     let with_zone = domains.filter(|domain| domain.zone_id().is_some()).filter_map(|domain| {
         let zone = domain.zone_name().ok()?;
         Some((domain, zone))
@@ -324,7 +326,6 @@ pub fn zone_of<'a>(
     domains: impl Iterator<Item = &'a CloudflareDomain> + Clone,
     hint: &ZoneHint,
 ) -> Result<ResolvedZone, Problem> {
-    portolan_core::waypoint!();
     let name = hint.domain.as_deref().unwrap_or(&hint.name);
     let hostname = Hostname::parse(name)
         .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("spec.cloudflare.domain: {error}")))?;

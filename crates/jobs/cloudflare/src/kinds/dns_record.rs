@@ -13,14 +13,15 @@ use kube::core::ApiResource;
 use portolan_cloudflare_api::objects::{AUTOMATIC_TTL, DnsRecord as Remote};
 use portolan_cloudflare_api::{Entry, Item as _, TypedCollection, collections};
 use portolan_core::{Condition, Hostname, Problem, ZoneName, reasons, schema};
-use portolan_dns::{AddressSelection, Data, RecordType, WrittenName, select};
+use portolan_dns::{AddressSelection, Data, RecordType, WrittenName, select, value};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, NamedObject, SourceReference, given};
-use crate::kind::{Kind, Needs, Recorded, Resolved, StatusView, ZoneHint};
-use crate::sheet::Sheet;
+use crate::kind::{Kind, Recorded, Resolved, StatusView};
+use crate::reference::{Reference, ZoneHint};
+use crate::sheet::{Sheet, finalizer};
 use crate::shown;
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
@@ -40,14 +41,11 @@ pub enum SourceDeletionPolicy {
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "DNSRecord", root = "DnsRecord")]
 #[kube(namespaced, status = "DnsRecordStatus", shortname = "dnsrec", category = "cloudflare")]
-#[kube(doc = "A record in a zone at Cloudflare.")]
 #[kube(printcolumn = r#"{"name":"Type","type":"string","jsonPath":".spec.type"}"#)]
 #[kube(printcolumn = r#"{"name":"Name","type":"string","jsonPath":".spec.name"}"#)]
 #[kube(printcolumn = r#"{"name":"Content","type":"string","jsonPath":".spec.content"}"#)]
 #[kube(printcolumn = r#"{"name":"Resolved","type":"string","jsonPath":".status.resolvedContent","priority":1}"#)]
 #[kube(printcolumn = r#"{"name":"Proxied","type":"boolean","jsonPath":".spec.proxied"}"#)]
-#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
-#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain, transform = schema::rules(rules::RULES))]
 pub struct DnsRecordSpec {
@@ -253,7 +251,9 @@ impl DnsRecord {
         if kind.has_data() {
             body.data = Some(Box::new(self.data(name, kind, content.as_deref())?));
         } else {
-            body.content = Some(checked_content(kind, content.unwrap_or_default())?.into());
+            let content = content.unwrap_or_default();
+            let refuse = |want| invalid(format!("content {content:?} of a record of type {kind} must be {want}"));
+            body.content = Some(value::checked(kind, &content).map_err(refuse)?.into());
         }
         if kind.has_priority() && body.priority.is_none() {
             return Err(invalid(format!("priority is missing; a record of type {kind} needs one, as 10")));
@@ -328,24 +328,6 @@ fn checked_ttl(ttl: u32) -> Result<u32, Problem> {
     }
 }
 
-/// The value of a type without parts.
-fn checked_content(kind: RecordType, content: String) -> Result<String, Problem> {
-    let address = content.trim().parse::<IpAddr>();
-    let name = || Hostname::parse(content.trim());
-    let refuse = |want: &str| Err(invalid(format!("content {content:?} of a record of type {kind} must be {want}")));
-    match (kind, address) {
-        (RecordType::A, Ok(IpAddr::V4(_))) | (RecordType::Aaaa, Ok(IpAddr::V6(_))) => Ok(content),
-        (RecordType::A, _) => refuse("an IPv4 address, as 203.0.113.7"),
-        (RecordType::Aaaa, _) => refuse("an IPv6 address, as 2001:db8::7"),
-        (RecordType::Cname | RecordType::Ns | RecordType::Mx, Ok(_)) => refuse("a host name, not an address"),
-        (RecordType::Mx, Err(_)) if content.trim() == "." => Ok(content),
-        (RecordType::Cname | RecordType::Ns | RecordType::Mx, Err(_)) if name().is_err() => {
-            refuse("a host name, as target.example.com")
-        }
-        _ => Ok(content),
-    }
-}
-
 /// Where `data` names a service, the record's name has to begin with it: the API takes no other place for it.
 fn check_service(name: &Hostname, kind: RecordType, data: &DnsRecordData) -> Result<(), Problem> {
     let (Some(service), Some(proto), RecordType::Srv) = (&data.service, &data.proto, kind) else { return Ok(()) };
@@ -365,7 +347,7 @@ impl Kind for DnsRecord {
         shown: shown::RECORD,
         older_finalizers: &["cloudflare.com/finalizer"],
         error_reason: reasons::RECONCILE_ERROR,
-        ..Sheet::owned("DNSRecord", "DNS record", "dnsrecord.networking.cloudflare-operator.io/finalizer")
+        ..Sheet::owned("DNSRecord", "DNS record", finalizer!("dnsrecord"))
     };
     const REMOTE: &'static TypedCollection<Self::Body> = &collections::DNS_RECORDS;
 
@@ -373,14 +355,18 @@ impl Kind for DnsRecord {
         self.written().map(|_| ())
     }
 
+    fn cloudflare(&self) -> Option<&CloudflareDetails> {
+        Some(&self.spec.cloudflare)
+    }
+
     /// A name that is none is for [`check`](Self::check) to say: who the record belongs to is known all the same.
-    fn needs(&self) -> Result<Needs, Problem> {
+    fn refers(&self) -> Vec<Reference> {
         portolan_core::waypoint!();
         let details = &self.spec.cloudflare;
         let (id, domain) = (given(details.zone_id.as_ref()), given(details.domain.as_ref()));
         let name = self.written().map_or_else(|_| self.spec.name.clone(), |name| name.text().to_owned());
-        let zone = Some(ZoneHint { id, domain, name });
-        Ok(Needs { zone, source: self.spec.source_ref.clone(), ..details.needs() })
+        let zone = Reference::Zone(ZoneHint { id, domain, name });
+        [Some(zone), self.spec.source_ref.clone().map(Reference::Source)].into_iter().flatten().collect()
     }
 
     fn desired(&self, resolved: &Resolved) -> Result<Vec<Remote>, Problem> {

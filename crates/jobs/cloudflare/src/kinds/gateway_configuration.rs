@@ -14,9 +14,6 @@ use crate::sheet::StateWords;
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "GatewayConfiguration")]
 #[kube(status = "GatewayConfigurationStatus", shortname = "gwconfig", category = "cloudflare")]
-#[kube(doc = "What holds for all of an account's Gateway.")]
-#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
-#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct GatewayConfigurationSpec {
@@ -26,14 +23,9 @@ pub struct GatewayConfigurationSpec {
     pub cloudflare: CloudflareDetails,
 }
 
-/// What became of a `GatewayConfiguration`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(transform = schema::plain)]
-pub struct GatewayConfigurationStatus {
-    /// What every such status says.
-    #[serde(flatten)]
-    pub common: AccountStatus,
+status! {
+    /// What became of a `GatewayConfiguration`.
+    GatewayConfigurationStatus: AccountStatus {}
 }
 
 impl Kind for GatewayConfiguration {
@@ -41,11 +33,7 @@ impl Kind for GatewayConfiguration {
 
     const SHEET: Sheet = Sheet {
         states: StateWords::UPPER,
-        ..Sheet::singleton(
-            "GatewayConfiguration",
-            "Gateway configuration",
-            "gatewayconfiguration.networking.cloudflare-operator.io/finalizer",
-        )
+        ..Sheet::singleton("GatewayConfiguration", "Gateway configuration", finalizer!("gatewayconfiguration"))
     };
     const REMOTE: &'static TypedCollection<Self::Body> = &collections::GATEWAY_CONFIGURATION;
 

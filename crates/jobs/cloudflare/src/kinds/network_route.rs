@@ -7,19 +7,15 @@ use portolan_cloudflare_api::objects::NetworkRoute as Remote;
 use portolan_core::Network;
 
 use crate::blocks::{CloudflareDetails, TunnelReference, VirtualNetworkReference};
-use crate::kind::NetworkNeed;
 use crate::kind::prelude::*;
 
 /// A private network that is reached through a tunnel.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "NetworkRoute")]
 #[kube(status = "NetworkRouteStatus", shortname = "netroute", category = "cloudflare")]
-#[kube(doc = "A private network that is reached through a tunnel.")]
 #[kube(printcolumn = r#"{"name":"Network","type":"string","jsonPath":".spec.network"}"#)]
 #[kube(printcolumn = r#"{"name":"TunnelID","type":"string","jsonPath":".status.tunnelId"}"#)]
 #[kube(printcolumn = r#"{"name":"VNetID","type":"string","jsonPath":".status.virtualNetworkId"}"#)]
-#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
-#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct NetworkRouteSpec {
@@ -47,29 +43,20 @@ const NETWORK: &[schema::CelRule] = &[
     ),
 ];
 
-/// What became of a `NetworkRoute`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(transform = schema::plain)]
-pub struct NetworkRouteStatus {
-    /// What every such status says.
-    #[serde(flatten)]
-    pub common: AccountStatus,
-    /// Id of the route.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub route_id: Option<String>,
-    /// The network that is routed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<String>,
-    /// Id of the tunnel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tunnel_id: Option<String>,
-    /// Name of the tunnel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tunnel_name: Option<String>,
-    /// Id of the virtual network.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub virtual_network_id: Option<String>,
+status! {
+    /// What became of a `NetworkRoute`.
+    NetworkRouteStatus: AccountStatus {
+        /// Id of the route.
+        route_id: String,
+        /// The network that is routed.
+        network: String,
+        /// Id of the tunnel.
+        tunnel_id: String,
+        /// Name of the tunnel.
+        tunnel_name: String,
+        /// Id of the virtual network.
+        virtual_network_id: String,
+    }
 }
 
 impl Kind for NetworkRoute {
@@ -79,7 +66,7 @@ impl Kind for NetworkRoute {
         shown: shown::ROUTE,
         id: "routeId",
         older_finalizers: &["cloudflare.com/networkroute-finalizer", "cloudflare.com/finalizer"],
-        ..Sheet::owned("NetworkRoute", "network route", "networkroute.networking.cloudflare-operator.io/finalizer")
+        ..Sheet::owned("NetworkRoute", "network route", finalizer!("networkroute"))
     };
     const REMOTE: &'static TypedCollection<Self::Body> = &collections::NETWORK_ROUTES;
 
@@ -87,41 +74,34 @@ impl Kind for NetworkRoute {
         Some(&self.spec.cloudflare)
     }
 
-    fn needs(&self) -> Result<Needs, Problem> {
-        Ok(Needs {
-            tunnel: Some(self.spec.tunnel_ref.clone()),
-            network: self.spec.virtual_network_ref.clone().map_or(NetworkNeed::Default, NetworkNeed::Reference),
-            ..self.spec.cloudflare.needs()
-        })
+    fn refers(&self) -> Vec<Reference> {
+        let network = VirtualNetworkReference::reference(self.spec.virtual_network_ref.as_ref());
+        [self.spec.tunnel_ref.reference(None), network].map(Reference::Remote).to_vec()
     }
 
     fn desired(&self, resolved: &Resolved) -> Result<Vec<Remote>, Problem> {
-        let network = Network::parse(&self.spec.network)
-            .map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, error.to_string()))?;
-        let (Some(tunnel), Some(virtual_network)) = (&resolved.tunnel, &resolved.network) else {
-            let message = "the tunnel or virtual network of the route is not known yet";
-            return Err(Problem::waiting(reasons::DEPENDENCY_ERROR, message));
-        };
+        let [tunnel, virtual_network] = resolved.targets.each(&self.refers())?;
         Ok(vec![Remote {
-            network: network.to_string().into(),
+            network: Network::parse(&self.spec.network)?.to_string().into(),
             tunnel_id: tunnel.id.as_str().into(),
-            virtual_network_id: virtual_network.as_str().into(),
+            virtual_network_id: virtual_network.id.as_str().into(),
             comment: self.spec.comment.clone().unwrap_or_default().into(),
             ..Remote::default()
         }])
     }
 
     fn claim(&self) -> Option<String> {
-        let place = self.spec.virtual_network_ref.as_ref().map(VirtualNetworkReference::place).unwrap_or_default();
+        let place = VirtualNetworkReference::reference(self.spec.virtual_network_ref.as_ref());
         let account = self.spec.cloudflare.account_hint();
-        Some(format!("route {}{place}{account}", Remote::spelled(&self.spec.network)))
+        Some(format!("route {} in {place}{account}", Network::spelled(&self.spec.network)))
     }
 
     fn shown(&self, view: &StatusView<'_, Remote>) -> Value {
         let Some(Entry { item, .. }) = view.present.first() else { return Value::Null };
-        let tunnel = view.resolved.and_then(|resolved| resolved.tunnel.as_ref()).map(|tunnel| tunnel.name.clone());
+        let tunnel = self.spec.tunnel_ref.reference(None);
+        let tunnel = view.resolved.and_then(|resolved| resolved.targets.of(&tunnel).ok()?.name.clone());
         json!({
-            "network": Remote::spelled(&item.network),
+            "network": Network::spelled(&item.network),
             "tunnelId": item.tunnel_id,
             "tunnelName": tunnel.or_else(|| self.status.as_ref()?.tunnel_name.clone()),
             "virtualNetworkId": item.virtual_network_id,
@@ -135,7 +115,7 @@ mod tests {
     use serde_json::from_value;
 
     use super::*;
-    use crate::kind::ResolvedTunnel;
+    use crate::reference::{NamedBy, RemoteReference, RemoteTarget, RemoteTargets};
 
     fn route(network: &str) -> NetworkRoute {
         from_value(json!({
@@ -147,12 +127,10 @@ mod tests {
     }
 
     fn resolved() -> Resolved {
-        Resolved {
-            account: Some("a1".parse().unwrap()),
-            tunnel: Some(ResolvedTunnel { id: "t1".parse().unwrap(), name: "edge".to_owned() }),
-            network: Some("v1".parse().unwrap()),
-            ..Resolved::default()
-        }
+        let found = [("t1", Some("edge".to_owned())), ("v1", None)].into_iter();
+        let found = found.map(|(id, name)| RemoteTarget { id: id.parse().unwrap(), name });
+        let targets = RemoteTargets::for_each(&route("10.0.0.0/8").refers(), found);
+        Resolved { account: Some("a1".parse().unwrap()), targets, ..Resolved::default() }
     }
 
     #[test]
@@ -212,7 +190,9 @@ mod tests {
 
     #[test]
     fn routes_without_network_reference_ask_for_the_default_one() {
-        assert_eq!(route("10.0.0.0/8").needs().unwrap().network, NetworkNeed::Default);
+        let network = RemoteReference { kind: "VirtualNetwork", by: NamedBy::Default, field: "virtualNetworkRef" };
+
+        assert!(route("10.0.0.0/8").refers().contains(&Reference::Remote(network)));
     }
 
     #[test]

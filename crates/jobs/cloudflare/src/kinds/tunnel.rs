@@ -20,18 +20,11 @@ use crate::reasons::UNSUPPORTED;
 use crate::sheet::{Sheet, StateWords};
 use crate::shown;
 
-/// A tunnel of one namespace.
+/// A tunnel from Cloudflare into a namespace.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "Tunnel")]
-#[kube(
-    namespaced,
-    status = "TunnelStatus",
-    category = "cloudflare",
-    doc = "A tunnel from Cloudflare into a namespace."
-)]
+#[kube(namespaced, status = "TunnelStatus", category = "cloudflare")]
 #[kube(printcolumn = r#"{"name":"TunnelID","type":"string","jsonPath":".status.tunnelId"}"#)]
-#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
-#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(transparent)]
 #[schemars(transform = schema::plain, transform = schema::rules(ONE_TUNNEL))]
 pub struct TunnelSpec {
@@ -39,13 +32,11 @@ pub struct TunnelSpec {
     pub fields: TunnelFields,
 }
 
-/// A tunnel of the cluster.
+/// A tunnel from Cloudflare into the cluster.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "ClusterTunnel")]
-#[kube(status = "TunnelStatus", category = "cloudflare", doc = "A tunnel from Cloudflare into the cluster.")]
+#[kube(status = "TunnelStatus", category = "cloudflare")]
 #[kube(printcolumn = r#"{"name":"TunnelID","type":"string","jsonPath":".status.tunnelId"}"#)]
-#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
-#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(transparent)]
 #[schemars(transform = schema::plain, transform = schema::rules(ONE_TUNNEL))]
 pub struct ClusterTunnelSpec {
@@ -273,18 +264,6 @@ fn unsupported(name: &str) -> Problem {
 
 macro_rules! observed_tunnel {
     ($kind:ident, $name:literal) => {
-        impl $kind {
-            /// Id of the tunnel, once it is known.
-            pub fn tunnel_id(&self) -> Option<&str> {
-                self.status.as_ref().map(|status| status.tunnel_id.as_str()).filter(|id| !id.is_empty())
-            }
-
-            /// Name of the tunnel at Cloudflare, once it is known.
-            pub fn tunnel_name(&self) -> Option<&str> {
-                self.status.as_ref().map(|status| status.tunnel_name.as_str()).filter(|name| !name.is_empty())
-            }
-        }
-
         impl Kind for $kind {
             type Body = Remote;
 
@@ -310,7 +289,8 @@ macro_rules! observed_tunnel {
             fn recorded(&self) -> Recorded {
                 let status = self.status.clone().unwrap_or_default();
                 let ids = given(Some(&status.tunnel_id)).into_iter().collect();
-                Recorded { scope: given(Some(&status.account_id)), ids, ..Recorded::default() }
+                let (scope, name) = (given(Some(&status.account_id)), given(Some(&status.tunnel_name)));
+                Recorded { scope, ids, name, ..Recorded::default() }
             }
 
             fn status(&self, view: &StatusView<'_, Remote>) -> Value {
@@ -344,7 +324,7 @@ observed_tunnel!(ClusterTunnel, "ClusterTunnel");
 
 /// The definition in both versions, of which the older one is deprecated. Both have the same fields.
 pub(crate) fn crd<K: Kind>() -> CustomResourceDefinition {
-    let mut definition = K::crd();
+    let mut definition = super::crd::<K>();
     let mut older = definition.spec.versions[0].clone();
     "v1alpha1".clone_into(&mut older.name);
     older.storage = false;

@@ -4,6 +4,7 @@
 //! another one does. So not asking is no wish to cease.
 
 use kube::ResourceExt;
+use portolan_cloudflare_api::Item as _;
 use portolan_cloudflare_api::objects::{OptionalWish, VirtualNetwork as Remote};
 
 use crate::blocks::{CloudflareDetails, given};
@@ -14,11 +15,8 @@ use crate::reasons::DEFAULT_NETWORK;
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "networking.cloudflare-operator.io", version = "v1alpha2", kind = "VirtualNetwork")]
 #[kube(status = "VirtualNetworkStatus", shortname = "vnet", category = "cloudflare")]
-#[kube(doc = "A private address space that routes can be told apart by.")]
 #[kube(printcolumn = r#"{"name":"VNetID","type":"string","jsonPath":".status.virtualNetworkId"}"#)]
 #[kube(printcolumn = r#"{"name":"Default","type":"boolean","jsonPath":".spec.isDefaultNetwork"}"#)]
-#[kube(printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#)]
-#[kube(printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 pub struct VirtualNetworkSpec {
@@ -37,30 +35,13 @@ pub struct VirtualNetworkSpec {
     pub cloudflare: CloudflareDetails,
 }
 
-/// What became of a `VirtualNetwork`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(transform = schema::plain)]
-pub struct VirtualNetworkStatus {
-    /// What every such status says.
-    #[serde(flatten)]
-    pub common: AccountStatus,
-    /// Id of the network.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub virtual_network_id: Option<String>,
-    /// Whether it is the account's default network.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub is_default: Option<bool>,
-}
-
-impl VirtualNetwork {
-    /// Id of the network, once it is known.
-    pub fn network_id(&self) -> Option<&str> {
-        self.status.as_ref()?.virtual_network_id.as_deref().filter(|id| !id.is_empty())
-    }
-
-    fn network_name(&self) -> String {
-        given(self.spec.name.as_ref()).unwrap_or_else(|| self.name_any())
+status! {
+    /// What became of a `VirtualNetwork`.
+    VirtualNetworkStatus: AccountStatus {
+        /// Id of the network.
+        virtual_network_id: String,
+        /// Whether it is the account's default network.
+        is_default: bool,
     }
 }
 
@@ -71,11 +52,7 @@ impl Kind for VirtualNetwork {
         shown: shown::NETWORK,
         id: "virtualNetworkId",
         older_finalizers: &["cloudflare.com/virtualnetwork-finalizer", "cloudflare.com/finalizer"],
-        ..Sheet::owned(
-            "VirtualNetwork",
-            "virtual network",
-            "virtualnetwork.networking.cloudflare-operator.io/finalizer",
-        )
+        ..Sheet::owned("VirtualNetwork", "virtual network", finalizer!("virtualnetwork"))
     };
     const REMOTE: &'static TypedCollection<Self::Body> = &collections::VIRTUAL_NETWORKS;
 
@@ -84,11 +61,11 @@ impl Kind for VirtualNetwork {
     }
 
     fn remote_name(&self) -> Option<String> {
-        Some(self.network_name())
+        Some(given(self.spec.name.as_ref()).unwrap_or_else(|| self.name_any()))
     }
 
     fn desired(&self, _: &Resolved) -> Result<Vec<Remote>, Problem> {
-        let name = self.network_name();
+        let name = self.remote_name().unwrap_or_default();
         if name.trim() != name {
             let message = format!("name {name:?} begins or ends with a blank; remove it");
             return Err(Problem::invalid(reasons::INVALID_CONFIG, message));
@@ -99,6 +76,10 @@ impl Kind for VirtualNetwork {
             default: OptionalWish(self.spec.is_default_network.then_some(true)),
             ..Remote::default()
         }])
+    }
+
+    fn is_default(&self) -> bool {
+        self.status.as_ref().is_some_and(|status| status.is_default == Some(true))
     }
 
     fn undeletable(there: &Remote) -> Option<Problem> {
@@ -118,7 +99,6 @@ impl Kind for VirtualNetwork {
 
 #[cfg(test)]
 mod tests {
-    use portolan_cloudflare_api::Item as _;
     use serde_json::from_value;
 
     use super::*;

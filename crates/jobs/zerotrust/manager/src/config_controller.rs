@@ -9,7 +9,7 @@ use portolan_engine::{Notice, Outcome, Profile, Reconcile, Report};
 use portolan_zerotrust_model::{CloudflareZeroTrustOperatorConfig as Config, reasons};
 use serde_json::json;
 
-use crate::config_states::Version;
+use crate::config_states::ConfigVersion;
 use crate::previous_values::PreviousValues;
 use crate::shared::ManagerContext;
 use crate::worker::WorkerKind;
@@ -54,11 +54,11 @@ impl Reconcile for ConfigController {
     fn project(&self, _: &Config) {}
 
     async fn gather(&self, config: &Config) -> Result<ConfigState, Problem> {
-        Ok(self.standing(config))
+        Ok(self.state_of(config))
     }
 
-    fn plan(&self, _: &Config, standing: &ConfigState) -> Result<(), Problem> {
-        match standing {
+    fn plan(&self, _: &Config, state: &ConfigState) -> Result<(), Problem> {
+        match state {
             ConfigState::Refused(problem) => Err(problem.clone()),
             ConfigState::New | ConfigState::Applied { .. } => Ok(()),
         }
@@ -84,14 +84,14 @@ impl Reconcile for ConfigController {
 }
 
 impl ConfigController {
-    fn standing(&self, config: &Config) -> ConfigState {
+    fn state_of(&self, config: &Config) -> ConfigState {
         if let Some(other) = self.shared.in_force().filter(|other| other.metadata.uid != config.metadata.uid) {
             return ConfigState::Refused(outdone_by(&other.name_any()));
         }
         if let Some(lost) = self.shared.lost() {
             return ConfigState::Refused(lost);
         }
-        match self.shared.verdicts.about(&Version::of(config)) {
+        match self.shared.verdicts.about(&ConfigVersion::of(config)) {
             None => ConfigState::New,
             Some(Err(problem)) => ConfigState::Refused(problem),
             Some(Ok(())) => self.applied(config),
@@ -105,7 +105,7 @@ impl ConfigController {
         let record = deployment
             .as_ref()
             .and_then(|deployment| PreviousValues::read(&json!({ "metadata": deployment.metadata })));
-        let version = Version::of(config);
+        let version = ConfigVersion::of(config);
         let record = record.filter(|record| record.config == version.uid);
         let workers = WorkerKind::ALL.iter().map(|kind| self.shared.key(kind.name()));
         let all = [own.deployment].into_iter().chain(workers.filter(|_| self.shared.keeps_workers()));

@@ -12,7 +12,7 @@ use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::{Map, Value, json};
 
 use crate::asked_fields::asked_fields;
-use crate::config_states::Version;
+use crate::config_states::ConfigVersion;
 use crate::field::{ConfigField, containers};
 use crate::json_equivalence;
 use crate::managed_fields::{Keep, Owned, disowned};
@@ -140,7 +140,7 @@ impl Sketch {
         if same && self.turns.is_empty() {
             return self.old.clone();
         }
-        Some(PreviousValues::new(Version::of(config), rfc3339(now), &self.held))
+        Some(PreviousValues::new(ConfigVersion::of(config), rfc3339(now), &self.held))
     }
 
     fn lay_over(&self, deployment: &mut Value) {

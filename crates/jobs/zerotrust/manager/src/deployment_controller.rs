@@ -14,7 +14,7 @@ use portolan_engine::{Outcome, Profile, Reconcile, Report, in_time, key_of, kube
 use portolan_zerotrust_model::CloudflareZeroTrustOperatorConfig as Config;
 use serde_json::Value;
 
-use crate::config_states::Version;
+use crate::config_states::ConfigVersion;
 use crate::deployment_change::{DeploymentChange, change_for, container_of};
 use crate::own_deployment::is_own;
 use crate::previous_values::ANNOTATION;
@@ -111,7 +111,8 @@ impl Reconcile for DeploymentController {
             let Err(WriteRefusal::Stale) = last else { break };
             tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt)).await;
             let Some(inputs) = self.gather(deployment).await? else { return Ok(None) };
-            last = self.carry_out(&inputs, &self.decide(&inputs)).await;
+            let plan = self.shared.context.pure(|| self.decide(&inputs));
+            last = self.carry_out(&inputs, &plan).await;
         }
         match last {
             Ok(refused) => Ok(refused),
@@ -216,7 +217,8 @@ impl DeploymentController {
                 Err(refusal) => return Err(refusal),
             },
         };
-        let steps = if plan.own.is_settled() { plan.workers.clone() } else { self.workers(inputs, &stands) };
+        let by_what_stands = || self.shared.context.pure(|| self.workers(inputs, &stands));
+        let steps = if plan.own.is_settled() { plan.workers.clone() } else { by_what_stands() };
         let mut first = Ok(());
         for step in &steps {
             first = first.and(self.shared.carry_out(step).await);
@@ -233,7 +235,7 @@ impl DeploymentController {
             let key = |name: &str| inputs.own["metadata"][name].as_str().unwrap_or_default();
             outcome::changed(&format_args!("Deployment {}/{}", key("namespace"), key("name")), &changes);
         }
-        self.shared.verdicts.post_alone(inputs.config.as_ref().map(|config| (Version::of(config), result)));
+        self.shared.verdicts.post_alone(inputs.config.as_ref().map(|config| (ConfigVersion::of(config), result)));
         if !changes.is_empty() {
             self.shared.report_anew();
         }

@@ -20,6 +20,8 @@ mod managed_fields;
 mod manager;
 mod own_deployment;
 mod previous_values;
+#[cfg(test)]
+mod purity_tests;
 mod quantity;
 mod settings;
 mod shared;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::config_states::Version;
+use crate::config_states::ConfigVersion;
 use crate::field::ConfigField;
 
 /// The annotation of the Deployment that holds the record.
@@ -54,7 +54,7 @@ impl PreviousValues {
     }
 
     /// A record of what a configuration holds now.
-    pub(crate) fn new(version: Version, at: String, fields: &BTreeMap<ConfigField, HeldField>) -> Self {
+    pub(crate) fn new(version: ConfigVersion, at: String, fields: &BTreeMap<ConfigField, HeldField>) -> Self {
         let fields = fields.iter().map(|(field, held)| (field.to_string(), held.clone())).collect();
         Self { config: version.uid, generation: version.generation, at, fields }
     }
@@ -70,7 +70,7 @@ mod tests {
     fn a_record_is_read_as_it_was_written() {
         let held = HeldField { before: None, asked: json!({"name": "LOG_LEVEL", "value": "DEBUG"}) };
         let fields = BTreeMap::from([(ConfigField::Env("LOG_LEVEL".to_owned()), held)]);
-        let record = PreviousValues::new(Version { uid: "u".to_owned(), generation: 2 }, "t".to_owned(), &fields);
+        let record = PreviousValues::new(ConfigVersion { uid: "u".to_owned(), generation: 2 }, "t".to_owned(), &fields);
 
         let read = PreviousValues::read(&json!({"metadata": {"annotations": {ANNOTATION: record.text()}}}));
 

@@ -2,8 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use portolan_core::{Hostname, Problem, allow, text};
-use portolan_publication::Notice;
+use portolan_core::{Hostname, Notice, Problem, allow, text};
 
 use crate::hash::{HashedInputs, hash};
 use crate::origin;

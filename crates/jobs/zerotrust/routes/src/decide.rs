@@ -93,7 +93,7 @@ pub(crate) enum TokenSecret {
 /// Everything that a decision rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(crate) struct Facts {
+pub(crate) struct RouteFacts {
     pub(crate) wish: RouteGoal,
     pub(crate) recorded: Option<RecordedState>,
     /// The task that makes the name stand.
@@ -205,7 +205,7 @@ impl RouteStep {
 }
 
 /// What is to be done now. What has to wait for a worker is decided when the worker has said something.
-pub(crate) fn decide(facts: &Facts) -> Vec<RouteStep> {
+pub(crate) fn decide(facts: &RouteFacts) -> Vec<RouteStep> {
     portolan_core::waypoint!();
     let mut steps = Vec::new();
     if facts.recorded.as_ref().is_some_and(|recorded| recorded.unclean) {
@@ -234,7 +234,7 @@ pub(crate) fn decide(facts: &Facts) -> Vec<RouteStep> {
 }
 
 /// A task that an older operator left: what it knows is recorded, and it becomes one of ours or goes.
-fn take_over(facts: &Facts, wish: &RouteGoal) -> Vec<RouteStep> {
+fn take_over(facts: &RouteFacts, wish: &RouteGoal) -> Vec<RouteStep> {
     let Some(task) = &facts.task else { return Vec::new() };
     match (wish, task.phase, task.intends) {
         (RouteGoal::Published { .. }, _, _) => vec![RouteStep::TakeOver, RouteStep::Requeue],
@@ -246,7 +246,7 @@ fn take_over(facts: &Facts, wish: &RouteGoal) -> Vec<RouteStep> {
     }
 }
 
-fn publish(facts: &Facts, hash: &str, uid: &str, account: &str) -> Vec<RouteStep> {
+fn publish(facts: &RouteFacts, hash: &str, uid: &str, account: &str) -> Vec<RouteStep> {
     if let Some(removal) = facts.removal.as_ref().filter(|removal| !removal.leftover) {
         return if removal.intends { finish(facts, removal) } else { revive(removal) };
     }
@@ -300,7 +300,7 @@ fn revive(removal: &UnderWay) -> Vec<RouteStep> {
 
 /// A removal goes on to its end, also where the name is wanted again but the removal alone knows what nobody recorded: it
 /// would stand there for ever as somebody else's.
-fn finish(facts: &Facts, removal: &UnderWay) -> Vec<RouteStep> {
+fn finish(facts: &RouteFacts, removal: &UnderWay) -> Vec<RouteStep> {
     match removal.phase {
         Phase::Completed if removal.current && removal.leftover => vec![RouteStep::FinishLeftover],
         Phase::Completed if removal.current => vec![RouteStep::FinishRemoval],
@@ -312,7 +312,7 @@ fn finish(facts: &Facts, removal: &UnderWay) -> Vec<RouteStep> {
 }
 
 /// A task is under way: waits for it, collects it, or gives it what is wanted now.
-fn follow(facts: &Facts, task: &UnderWay, hash: Option<&str>) -> Vec<RouteStep> {
+fn follow(facts: &RouteFacts, task: &UnderWay, hash: Option<&str>) -> Vec<RouteStep> {
     let suits = hash.is_none_or(|hash| task.hash == hash) && task.suits_token;
     match task.phase {
         Phase::InProgress => Vec::new(),
@@ -327,7 +327,7 @@ fn follow(facts: &Facts, task: &UnderWay, hash: Option<&str>) -> Vec<RouteStep> 
     }
 }
 
-fn follow_leftovers(facts: &Facts) -> Vec<RouteStep> {
+fn follow_leftovers(facts: &RouteFacts) -> Vec<RouteStep> {
     match &facts.removal {
         Some(removal) => match removal.phase {
             Phase::Completed if removal.current => vec![RouteStep::FinishLeftover],
@@ -341,7 +341,7 @@ fn follow_leftovers(facts: &Facts) -> Vec<RouteStep> {
 }
 
 /// Nobody can tell what is wanted: what was done is recorded, and nothing new begins.
-fn keep(facts: &Facts) -> Vec<RouteStep> {
+fn keep(facts: &RouteFacts) -> Vec<RouteStep> {
     match (&facts.task, &facts.removal) {
         (Some(task), _) if facts.lost && !(task.phase == Phase::Completed && task.current) => give_up(task),
         (Some(task), _) => follow(facts, &UnderWay { suits_token: true, ..task.clone() }, None),
@@ -352,12 +352,12 @@ fn keep(facts: &Facts) -> Vec<RouteStep> {
 }
 
 /// Whether something of the name is known to be at Cloudflare.
-fn stands(facts: &Facts) -> bool {
+fn stands(facts: &RouteFacts) -> bool {
     facts.recorded.as_ref().is_some_and(|recorded| !recorded.empty)
 }
 
 /// A task is no longer wanted: what it knows is recorded, and what it may have made besides is looked for.
-fn abandon(facts: &Facts, task: &UnderWay) -> Vec<RouteStep> {
+fn abandon(facts: &RouteFacts, task: &UnderWay) -> Vec<RouteStep> {
     if task.phase == Phase::InProgress {
         return Vec::new();
     }
@@ -378,7 +378,7 @@ fn give_up(task: &UnderWay) -> Vec<RouteStep> {
     }
 }
 
-fn unpublish(facts: &Facts) -> Vec<RouteStep> {
+fn unpublish(facts: &RouteFacts) -> Vec<RouteStep> {
     if let Some(task) = &facts.task {
         return abandon(facts, task);
     }

@@ -309,7 +309,8 @@ impl RoutesContext {
             }
         })?;
         self.ends.note(&check.route, &check.recorded, &live);
-        match (plan(&wanted, &check.recorded, &live, &check.plan_context), check.last) {
+        let planned = self.context.pure(|| plan(&wanted, &check.recorded, &live, &check.plan_context));
+        match (planned, check.last) {
             (Ok(exposure), Last::Done) => Ok(!exposure.is_empty()),
             (Ok(_), Last::Hindered) | (Err(_), Last::Done) => Ok(true),
             // The same request would be refused again; another one may not be.

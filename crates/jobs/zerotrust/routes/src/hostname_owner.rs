@@ -9,7 +9,7 @@ use portolan_engine::{Claims, Handle, Projected, Seniority};
 use portolan_zerotrust_model::task::TaskAction;
 use portolan_zerotrust_model::{Enabled, RouteInput, Selected, reasons, select};
 
-use crate::shared::{Projection, RoutesContext};
+use crate::shared::{RouteProjection, RoutesContext};
 
 /// Whoever lost a name hears when that may be otherwise; should nobody tell, it has a look this much later.
 const LOOK_AGAIN: Duration = Duration::from_secs(600);
@@ -35,14 +35,14 @@ impl HostnameClaims {
     pub(crate) fn seen(
         &self,
         route: &ObjectKey,
-        before: Option<&Projected<Projection>>,
-        after: Option<&Projected<Projection>>,
+        before: Option<&Projected<RouteProjection>>,
+        after: Option<&Projected<RouteProjection>>,
     ) -> Vec<ObjectKey> {
         let mut accounts = self.accounts();
         accounts.changes += 1;
         accounts.found.remove(route);
         drop(accounts);
-        let asked = |input: &Projection| {
+        let asked = |input: &RouteProjection| {
             let asks = !input.deleting && input.enabled() == Enabled::Yes;
             input.hostname().ok().filter(|_| asks).map(|name| name.to_string())
         };
@@ -110,7 +110,7 @@ struct TakenName {
 /// A name that nobody else gets as long as this lives.
 pub(crate) struct Reserved {
     reservations: Reservations,
-    routes: Handle<Projection>,
+    routes: Handle<RouteProjection>,
     name: (String, String),
 }
 

@@ -2,25 +2,16 @@
 
 use std::sync::Arc;
 
-use futures::executor::block_on;
 use portolan_cloudflare_api::Readers;
-use portolan_testkit::breach::{BreachWorld, Breaching, PureStep};
+use portolan_testkit::breach::{BreachWorld, PureStep, missed};
 use serde_json::json;
 
 use crate::routes::RouteController;
 use crate::settings::Settings;
 use crate::shared::RoutesContext;
 
-type Breach = fn(&RouteController);
-
-const BREACHES: [(&str, Breach); 3] = [
-    ("starts a task", |_| drop(tokio::spawn(async {}))),
-    ("asks the cluster", |real| drop(block_on(real.shared.client().apiserver_version()))),
-    ("asks the time", |real| assert!((real.shared.context.clock)().as_second() > 0)),
-];
-
-/// Whether it is found that a step of the controller is broken, over a route that asks for nothing.
-async fn is_found(broken: Option<PureStep>, breach: Breach) -> bool {
+/// A route that asks for nothing.
+async fn quiet_route() -> (BreachWorld, RouteController) {
     let definition = include_str!("../../../../portolan/data/httproutes.yaml");
     let definition = serde_saphyr::from_str(definition).expect("the definition is YAML");
     let route = json!({
@@ -33,19 +24,16 @@ async fn is_found(broken: Option<PureStep>, breach: Breach) -> bool {
     let world = BreachWorld::with::<RouteController>(&[definition], &route).await;
     let readers = Readers::of(world.clients());
     let shared = Arc::new(RoutesContext::new(Arc::clone(&world.context), readers, Settings::default()));
-    world.finds(Breaching::new(RouteController { shared }, broken, breach)).await
+    (world, RouteController { shared })
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pure_step_over_a_route_that_asks_the_world_outside_is_found() {
-    for step in PureStep::ALL {
-        for (what, breach) in BREACHES {
-            assert!(is_found(Some(step), breach).await, "{step:?} {what}");
-        }
-    }
+    assert_eq!(missed(PureStep::OF_EVERY_PASS, quiet_route).await, []);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_controller_of_routes_keeps_its_word() {
-    assert!(!is_found(None, |_| {}).await);
+    let (world, routes) = quiet_route().await;
+    assert!(!world.panics_by_itself(routes).await);
 }

@@ -7,7 +7,7 @@ use portolan_zerotrust_model::state::StatePhase;
 use portolan_zerotrust_model::{CloudflareTask, Enabled, TaskResult};
 use serde_json::{Map, Value};
 
-use crate::decide::{Facts, RecordedState, RouteGoal, RouteStep, TokenSecret, UnderWay, decide};
+use crate::decide::{RecordedState, RouteFacts, RouteGoal, RouteStep, TokenSecret, UnderWay, decide};
 use crate::outputs::{self, Trouble};
 use crate::recover::{self, Recovery};
 use crate::route_context::{RouteContext, is_leftover, removal_credential};
@@ -41,7 +41,7 @@ impl RouteContext {
         // Where nothing is to be done any more, nothing stops it.
         let stuck = self.stuck.clone().filter(|_| !decide(&facts).is_empty());
         let outputs = self.outputs(stuck.as_ref());
-        let steps = decide(&Facts { outputs_differ: outputs.is_some(), ..facts });
+        let steps = decide(&RouteFacts { outputs_differ: outputs.is_some(), ..facts });
         RoutePlan { steps, outputs, stuck, remote: Plan::default() }
     }
 
@@ -70,7 +70,7 @@ impl RouteContext {
     }
 
     /// What a decision rests on, with annotations as they should be.
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> RouteFacts {
         let wish = match (&self.wanted, &self.input) {
             (Some(wanted), Some(input)) => RouteGoal::Published {
                 hash: wanted.hash.clone(),
@@ -80,7 +80,7 @@ impl RouteContext {
             _ if self.is_leaving() => RouteGoal::Absent,
             _ => RouteGoal::Unclear,
         };
-        Facts {
+        RouteFacts {
             wish,
             recorded: self.known.as_ref().map(|known| recorded(known)),
             task: self.task.as_ref().map(|task| under_way(task, self)),

@@ -11,7 +11,7 @@ use crate::execute::Executor;
 use crate::preview::Preview;
 use crate::route_context::RouteContext;
 use crate::route_plan::RoutePlan;
-use crate::shared::{Projection, RoutesContext};
+use crate::shared::{RouteProjection, RoutesContext};
 
 /// What a worker has said nothing about for so long is looked at again.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -127,7 +127,7 @@ impl Reconcile for RouteController {
     type Inputs = RouteContext;
     type Plan = RoutePlan;
     type Applied = ();
-    type Projection = Projection;
+    type Projection = RouteProjection;
 
     fn profile(&self) -> Profile {
         Profile { owns_status: false, ..guarded("HTTPRoute") }
@@ -155,13 +155,18 @@ impl Reconcile for RouteController {
             .any(|prefix| annotation.starts_with(prefix))
     }
 
-    fn project(&self, route: &HttpRoute) -> Projection {
+    fn project(&self, route: &HttpRoute) -> RouteProjection {
         portolan_core::waypoint!();
         Arc::new(RouteInput::read(route))
     }
 
     /// Which name a route asks for is noted, and whoever asks for the one that it no longer asks for has a look.
-    fn seen(&self, key: &ObjectKey, before: Option<&Projected<Projection>>, after: Option<&Projected<Projection>>) {
+    fn seen(
+        &self,
+        key: &ObjectKey,
+        before: Option<&Projected<RouteProjection>>,
+        after: Option<&Projected<RouteProjection>>,
+    ) {
         let released = self.shared.claims.seen(key, before, after);
         self.shared.routes.enqueue_all(&released);
         if after.is_none() {

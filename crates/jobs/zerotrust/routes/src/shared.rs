@@ -35,7 +35,7 @@ const RELEASED_ON: &str = "the CloudflareZeroTrustTenant";
 const GATHERING: Duration = Duration::from_secs(1);
 
 /// What is kept of a route.
-pub(crate) type Projection = Arc<RouteInput>;
+pub(crate) type RouteProjection = Arc<RouteInput>;
 
 /// What all parts of the route side share.
 pub(crate) struct RoutesContext {
@@ -48,7 +48,7 @@ pub(crate) struct RoutesContext {
     pub(crate) tenants: Cache<Tenant>,
     pub(crate) templates: Cache<Template>,
     pub(crate) state_index: StateIndex,
-    pub(crate) routes: Handle<Projection>,
+    pub(crate) routes: Handle<RouteProjection>,
     pub(crate) tenant_statuses: Handle<()>,
     pub(crate) template_statuses: Handle<()>,
     pub(crate) locks: Locks,

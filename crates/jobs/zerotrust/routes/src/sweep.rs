@@ -275,7 +275,10 @@ async fn preview(shared: &RoutesContext) {
     shared.routes.listed().await;
     let Some(plans) = &shared.context.plans else { return };
     for key in shared.without_route(&shared.settings.selection()) {
-        let planned = async { Box::pin(shared.preview(&shared.gather_context(&key, None).await?)).await?.plan() };
+        let planned = async {
+            let preview = Box::pin(shared.preview(&shared.gather_context(&key, None).await?)).await?;
+            shared.context.pure(|| preview.plan())
+        };
         plans(ObjectId::new("HTTPRoute", key.clone()), Box::pin(planned).await);
     }
 }
@@ -295,10 +298,10 @@ async fn take_down(shared: &RoutesContext, key: &ObjectKey) -> Result<(), Proble
         if shared.routes.read(|store| store.get(key).is_some()) {
             return Ok(());
         }
-        let plan = subject.plan();
+        let plan = shared.context.pure(|| subject.plan());
         Executor::new(shared, &subject, &plan).carry_out().await?;
         let gone = subject.is_clean() || shared.state_index.state(key).is_none();
-        shared.statuses.post(key, if gone { None } else { subject.standing(&plan) });
+        shared.statuses.post(key, if gone { None } else { shared.context.pure(|| subject.standing(&plan)) });
         Ok(())
     }
     .instrument(span)

@@ -26,14 +26,14 @@ pub(crate) enum Refused {
 }
 
 /// A task as it was written last, and who it is claimed by.
-pub(crate) struct Claim {
+pub(crate) struct TaskClaim {
     tasks: Api<CloudflareTask>,
     task: CloudflareTask,
     /// Says that this worker lives, as long as the claim does.
     _heartbeat: Option<HeartbeatGuard>,
 }
 
-impl Claim {
+impl TaskClaim {
     /// Writes the first status of an attempt over the task that was looked at. Where somebody else wrote it meanwhile, it
     /// is written over that as long as it is the same work, nobody tried it, and it is still to be done.
     pub(crate) async fn take(

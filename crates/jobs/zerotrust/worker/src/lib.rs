@@ -20,6 +20,8 @@ mod locks;
 mod log;
 mod metrics;
 mod projection;
+#[cfg(test)]
+mod purity_tests;
 mod reason;
 mod recorded_elsewhere;
 mod retry;

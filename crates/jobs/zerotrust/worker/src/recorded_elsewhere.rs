@@ -19,7 +19,7 @@ const PAGE: u32 = 500;
 const STATE_PREFIX: &str = "cfzt-";
 
 /// What the states of all routes have recorded. Those who ask at the same time share a listing.
-pub(crate) struct States {
+pub(crate) struct RecordedElsewhere {
     maps: Api<ConfigMap>,
     asked: AtomicU64,
     listed: Mutex<Listed>,
@@ -32,7 +32,7 @@ struct Listed {
     routes: Arc<Vec<(ObjectKey, Elsewhere)>>,
 }
 
-impl States {
+impl RecordedElsewhere {
     pub(crate) fn new(context: &Context) -> Self {
         let maps = Api::namespaced(context.client.clone(), &context.operator_namespace);
         Self { maps, asked: AtomicU64::default(), listed: Mutex::default() }
@@ -177,14 +177,14 @@ mod tests {
             json!({ "apiVersion": version, "kind": kind, "metadata": { "resourceVersion": "1" }, "items": items })
         }
 
-        fn states(&self) -> States {
+        fn states(&self) -> RecordedElsewhere {
             let maps = self.clone();
             let service = tower::service_fn(move |request: http::Request<Body>| {
                 let answer = http::Response::new(Body::from(maps.answer(&request).to_string().into_bytes()));
                 std::future::ready(Ok::<_, tower::BoxError>(answer))
             });
             let maps = Api::namespaced(Client::new(service, "default"), "cloudflare-zero-trust");
-            States { maps, asked: AtomicU64::default(), listed: Mutex::default() }
+            RecordedElsewhere { maps, asked: AtomicU64::default(), listed: Mutex::default() }
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
         pairs.map(|pair| escapes.iter().fold(pair, |text, (escape, plain)| text.replace(escape, plain))).collect()
     }
 
-    async fn apps(states: &States) -> Vec<String> {
+    async fn apps(states: &RecordedElsewhere) -> Vec<String> {
         let listed = states.list().await.expect("the cluster answers");
         listed.iter().flat_map(|(_, recorded)| recorded.app_ids.iter().cloned()).collect()
     }

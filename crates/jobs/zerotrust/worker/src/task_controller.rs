@@ -26,7 +26,7 @@ use crate::locks::token_names::{TokenNameLock, TokenNameLocks};
 use crate::log;
 use crate::metrics::Metrics;
 use crate::projection::TaskProjection;
-use crate::recorded_elsewhere::States;
+use crate::recorded_elsewhere::RecordedElsewhere;
 use crate::secret_poller::SecretPoller;
 use crate::settings::Settings;
 use crate::task_status::Handed;
@@ -54,7 +54,7 @@ pub(crate) struct TaskReconciler {
     heartbeat: Arc<Heartbeat>,
     peers: Peers,
     token_names: TokenNameLocks,
-    states: States,
+    states: RecordedElsewhere,
     locks: DocumentLocks,
     handle: Handle<TaskProjection>,
     /// Tasks for whose sake something changed.
@@ -111,7 +111,7 @@ impl TaskVerdict {
 }
 
 /// What came of a task.
-pub(crate) struct TaskResult {
+pub(crate) struct AttemptOutcome {
     /// Why it failed, and when it is tried again.
     problem: Option<Problem>,
     /// When to look again though nothing failed.
@@ -125,8 +125,8 @@ impl TaskReconciler {
         settings: &Settings,
         metrics: &Metrics,
         shutdown: &CancellationToken,
-    ) -> Arc<Self> {
-        Arc::new(Self {
+    ) -> Self {
+        Self {
             context: Arc::clone(context),
             clients: Arc::clone(clients),
             settings: settings.clone(),
@@ -138,12 +138,12 @@ impl TaskReconciler {
             heartbeat: Heartbeat::new(context, settings),
             peers: Peers::new(context, settings),
             token_names: TokenNameLocks::default(),
-            states: States::new(context),
+            states: RecordedElsewhere::new(context),
             locks: DocumentLocks::new(context, settings),
             handle: Handle::new(),
             nudged: Mutex::default(),
             accounts: Mutex::default(),
-        })
+        }
     }
 
     /// What is known of the tasks, and how to make one run.
@@ -273,7 +273,7 @@ impl Reconcile for TaskReconciler {
     type Object = CloudflareTask;
     type Inputs = Inputs;
     type Plan = TaskVerdict;
-    type Applied = TaskResult;
+    type Applied = AttemptOutcome;
     type Projection = TaskProjection;
 
     /// Statuses are claims: they are written by `apply`, over the version that was seen.
@@ -340,7 +340,7 @@ impl Reconcile for TaskReconciler {
         task: &CloudflareTask,
         inputs: &Inputs,
         verdict: &TaskVerdict,
-    ) -> Result<TaskResult, Problem> {
+    ) -> Result<AttemptOutcome, Problem> {
         if verdict.writes_nothing() {
             self.rests(inputs);
         }
@@ -348,7 +348,7 @@ impl Reconcile for TaskReconciler {
             (Inputs::Ready(ready), TaskVerdict::Carry(exposure)) => Box::pin(self.carry(task, ready, exposure)).await?,
             (_, TaskVerdict::Refuse(problem)) => self.refuse(task, problem).await?,
             (Inputs::Rest(_) | Inputs::Refused(_), TaskVerdict::Carry(_)) | (_, TaskVerdict::Rest) => {
-                TaskResult { problem: None, again: None }
+                AttemptOutcome { problem: None, again: None }
             }
         };
         Ok(done)

@@ -8,7 +8,7 @@ use portolan_engine::CancellationToken;
 use portolan_exposure::{Footprint, Journal, NewCredential};
 use portolan_zerotrust_model::CloudflareTaskStatus;
 
-use crate::claim::{Claim, Refused};
+use crate::claim::{Refused, TaskClaim};
 use crate::handover::Handover;
 use crate::locks::documents::{self, DocumentLocks};
 use crate::task_status::{self, Handed};
@@ -26,7 +26,7 @@ pub(crate) struct JournalTools<'a> {
 
 /// The journal of one attempt.
 pub(crate) struct TaskJournal<'a> {
-    claim: tokio::sync::Mutex<Claim>,
+    claim: tokio::sync::Mutex<TaskClaim>,
     tools: JournalTools<'a>,
     /// The request for new credentials that is carried out.
     rotation: Option<String>,
@@ -84,7 +84,7 @@ impl Unmarked {
 
 impl<'a> TaskJournal<'a> {
     pub(crate) fn new(
-        claim: Claim,
+        claim: TaskClaim,
         tools: JournalTools<'a>,
         recorded: &Footprint,
         handed: Option<Handed>,

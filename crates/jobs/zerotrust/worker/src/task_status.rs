@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use portolan_cloudflare_api::{ApiError, ErrorClass};
-use portolan_core::{Class, Plan, Problem, reasons as core, rfc3339, text};
-use portolan_exposure::{Footprint, Intent, Notice};
+use portolan_core::{Class, Notice, Plan, Problem, reasons as core, rfc3339, text};
+use portolan_exposure::{Footprint, Intent};
 use portolan_zerotrust_model::task::{RATE_LIMIT_EXCEEDED, TaskNotice};
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus, Phase, TaskResult, reasons};
 

@@ -35,6 +35,7 @@ impl Worker {
     /// Everything that runs, made anew.
     pub fn tasks(&self, shutdown: &CancellationToken) -> Vec<Task> {
         let reconciler = TaskReconciler::new(&self.context, &self.clients, &self.settings, &self.metrics, shutdown);
+        let reconciler = Arc::new(reconciler);
         let counting = counting([self.metrics.count(reconciler.handle())], shutdown.clone());
         let tenants = Cache::<CloudflareZeroTrustTenant>::new();
         self.context.levels.follow(&tenants, |tenant| level(tenant.spec.log_level?.as_str()));

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{CheckOutcome, remote, remote_id, settled, ten_passes_write_nothing};
 use crate::cloudflare::operations;
-use crate::gate::System;
+use crate::failpoints::System;
 use crate::sample::Owned;
 use crate::world::Builder;
 
@@ -19,7 +19,7 @@ pub(super) async fn it_is_created_after_its_finalizer_and_says_so(builder: &Buil
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     assert_eq!(object["metadata"]["finalizers"].as_array().map(Vec::len), Some(1));
     assert_eq!(object["status"]["observedGeneration"], object["metadata"]["generation"]);
-    let steps = world.gate.take();
+    let steps = world.failpoints.take();
     let finalizer = steps.iter().position(|step| step.system == System::Kubernetes && step.text.ends_with(&name));
     let creation = steps.iter().position(|step| step.system == System::Cloudflare && !step.text.starts_with("GET"));
     assert!(finalizer.is_some() && finalizer < creation, "{}: {steps:#?}", sample.label);

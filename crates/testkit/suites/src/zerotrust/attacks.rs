@@ -15,10 +15,10 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use serde_json::Value;
 
-use super::guard::Guard;
+use super::edge_monitor::EdgeMonitor;
 use super::histories::wanted::Users;
 use super::histories::{end, note_rest, story};
-use super::soundness;
+use super::invariants;
 use crate::history::{History, HistoryEvent, HistoryJob};
 use crate::world::World;
 use deeds::operator_dies;
@@ -41,7 +41,7 @@ enum Thing {
 pub struct AttackHistory {
     /// Another cluster on the same account, in some histories.
     other: Option<World>,
-    guard: Guard,
+    monitor: EdgeMonitor,
     users: Users,
     down: BTreeSet<Thing>,
     /// The definition of templates, as it comes back.
@@ -125,7 +125,7 @@ impl HistoryJob for AttackHistory {
     }
 
     async fn time_passed(&mut self, history: &mut History) {
-        note_rest(&self.guard, &history.world).await;
+        note_rest(&self.monitor, &history.world).await;
     }
 
     async fn calms(&mut self, history: &mut History) {
@@ -154,12 +154,12 @@ impl HistoryJob for AttackHistory {
     }
 
     async fn unsound(&mut self, history: &mut History) -> Vec<String> {
-        history.count("questions", self.guard.questions());
-        let mut found = self.guard.seen_open(&history.world);
-        let late = self.guard.seen_late(&history.world, history.seed());
+        history.count("questions", self.monitor.questions());
+        let mut found = self.monitor.seen_open(&history.world);
+        let late = self.monitor.seen_late(&history.world, history.seed());
         found.extend(late.iter().map(|one| format!("at an edge that hears late {one}")));
         self.resurrected_rules_go(history);
-        found.extend(soundness::found(&history.world).await);
+        found.extend(invariants::found(&history.world).await);
         found
     }
 

@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};
 
-use super::guard::Guard;
+use super::edge_monitor::EdgeMonitor;
 use super::{ACCOUNT, TUNNEL, add_tunnel, template, tenant, token_secret, world};
 use crate::history::{History, HistoryEvent, HistoryJob, misfortune};
 use crate::manifests::ZONE;
@@ -24,7 +24,7 @@ pub(crate) const SECOND_TUNNEL: &str = "99999999-2222-3333-4444-555555555555";
 
 /// What is the zerotrust job's own of a history: who looks on at the edge, and what its users said.
 pub struct RouteHistory {
-    guard: Guard,
+    monitor: EdgeMonitor,
     users: Users,
 }
 
@@ -79,9 +79,9 @@ impl HistoryJob for RouteHistory {
             world.cluster.apply(&template(name, users.template(name))).await;
         }
         world.settle().await;
-        let guard = Guard::post(&world);
+        let monitor = EdgeMonitor::post(&world);
         misfortune(&world);
-        (world, Self { guard, users })
+        (world, Self { monitor, users })
     }
 
     fn token_secret(token: &str) -> Value {
@@ -99,7 +99,7 @@ impl HistoryJob for RouteHistory {
     }
 
     async fn time_passed(&mut self, history: &mut History) {
-        note_rest(&self.guard, &history.world).await;
+        note_rest(&self.monitor, &history.world).await;
     }
 
     /// The last result may just have been collected: statuses follow.
@@ -112,9 +112,9 @@ impl HistoryJob for RouteHistory {
     }
 
     async fn unsound(&mut self, history: &mut History) -> Vec<String> {
-        history.count("questions", self.guard.questions());
-        let mut found = self.guard.seen_open(&history.world);
-        found.extend(super::soundness::found(&history.world).await);
+        history.count("questions", self.monitor.questions());
+        let mut found = self.monitor.seen_open(&history.world);
+        found.extend(super::invariants::found(&history.world).await);
         found
     }
 
@@ -126,7 +126,7 @@ impl HistoryJob for RouteHistory {
 impl RouteHistory {
     /// What users now wish is known before they say it to the cluster.
     fn wishes_change(&mut self, world: &World, change: impl FnOnce(&mut Users)) {
-        wishes_change(&mut self.users, &self.guard, world, change);
+        wishes_change(&mut self.users, &self.monitor, world, change);
     }
 
     async fn user_applies_route(&mut self, history: &mut History) {
@@ -179,25 +179,25 @@ impl RouteHistory {
         history.tell(format!("somebody deletes {collection} {hostname}"));
         history.world.cloudflare.remove(collection, &id);
         match collection {
-            "access_apps" => self.guard.forgive(&history.world, &hostname),
-            _ => self.guard.changed(&history.world),
+            "access_apps" => self.monitor.forgive(&history.world, &hostname),
+            _ => self.monitor.changed(&history.world),
         }
     }
 }
 
 /// Changes what users wish; who looks on is told of every name whose wish is another one now.
-pub(super) fn wishes_change(users: &mut Users, guard: &Guard, world: &World, change: impl FnOnce(&mut Users)) {
+pub(super) fn wishes_change(users: &mut Users, monitor: &EdgeMonitor, world: &World, change: impl FnOnce(&mut Users)) {
     let before = users.wishes();
     change(users);
     for (hostname, wish) in users.wishes_since(&before) {
-        guard.wish(world, &hostname, wish);
+        monitor.wish(world, &hostname, wish);
     }
 }
 
 /// Notes that the operator has nothing left to do, where that is so.
-pub(super) async fn note_rest(guard: &Guard, world: &World) {
+pub(super) async fn note_rest(monitor: &EdgeMonitor, world: &World) {
     if world.rests_within(Duration::from_secs(2)).await && world.tasks().await.is_empty() {
-        guard.rested(world);
+        monitor.rested(world);
     }
 }
 

@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 
-use super::guard::{CatchAll, at_edge};
+use super::edge_monitor::{CatchAll, at_edge};
 use super::wishes::{Duties, Exposed, NameWish};
 
 /// The longest that a change takes to the edge, in milliseconds.

@@ -188,6 +188,6 @@ pub async fn texts(world: &World) -> Vec<(String, String)> {
 pub async fn states(world: &World) -> Vec<Value> {
     let maps = world.cluster.list("ConfigMap").await;
     maps.into_iter()
-        .filter(|map| super::essentials::is_state(map) && map["metadata"]["namespace"] == OPERATOR_NAMESPACE)
+        .filter(|map| super::canonical::is_state(map) && map["metadata"]["namespace"] == OPERATOR_NAMESPACE)
         .collect()
 }

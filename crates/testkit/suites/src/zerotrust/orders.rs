@@ -133,5 +133,5 @@ async fn assert_nothing_left(world: &World, place: &str) {
     }
     assert_eq!(world.tasks().await, Vec::<Value>::new(), "{place}");
     let states = world.cluster.list("ConfigMap").await;
-    assert!(!states.iter().any(super::essentials::is_state), "{place}: {states:#?}");
+    assert!(!states.iter().any(super::canonical::is_state), "{place}: {states:#?}");
 }

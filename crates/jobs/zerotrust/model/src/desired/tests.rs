@@ -1,4 +1,4 @@
-use portolan_core::OwnerId;
+use portolan_core::{OwnerId, Severity};
 use portolan_publication::{Desired, Record};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn asked(shelf: &Shelf, annotations: &[(&str, &str)]) -> Desired {
 
 fn notices(shelf: &Shelf, annotations: &[(&str, &str)], zone: Option<&str>) -> Vec<&'static str> {
     let wanted = shelf.wanted_in(&route(annotations), zone).unwrap();
-    assert!(wanted.notices.iter().all(|notice| notice.warning));
+    assert!(wanted.notices.iter().all(|notice| notice.severity == Severity::Warning));
     wanted.notices.iter().map(|notice| notice.reason).collect()
 }
 

@@ -1,7 +1,7 @@
 //! How far a task came.
 
-use portolan_core::{Condition, rfc3339, schema};
-use portolan_publication::{Intent, Notice};
+use portolan_core::{Condition, Notice, rfc3339, schema};
+use portolan_publication::Intent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -175,8 +175,8 @@ pub struct TaskNotice {
 
 impl From<&Notice> for TaskNotice {
     fn from(notice: &Notice) -> Self {
-        let r#type = if notice.warning { "Warning" } else { "Normal" };
-        Self { r#type: r#type.to_owned(), reason: notice.reason.to_owned(), message: notice.message.clone() }
+        let r#type = notice.severity.as_str().to_owned();
+        Self { r#type, reason: notice.reason.to_owned(), message: notice.message.clone() }
     }
 }
 

@@ -69,14 +69,7 @@ impl Executor<'_> {
             self.notices.push(Notice::warning(reasons::PROTECTION_REMOVED, message));
         }
         let wanted = self.subject.wanted.iter().flat_map(|wanted| &wanted.notices);
-        self.notices.extend(wanted.map(|notice| {
-            let message = notice.message.clone();
-            if notice.warning {
-                Notice::warning(notice.reason, message)
-            } else {
-                Notice::normal(notice.reason, message)
-            }
-        }));
+        self.notices.extend(wanted.cloned());
     }
 
     /// The task for what is wanted, with what is known to stand.

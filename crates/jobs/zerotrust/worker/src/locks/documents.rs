@@ -34,19 +34,19 @@ pub(crate) struct DocumentLocks {
 struct LockedDocument {
     /// One at a time waits for other workers.
     line: tokio::sync::Mutex<Option<AbortOnDropHandle<()>>>,
-    term: Mutex<Weak<Term>>,
+    term: Mutex<Weak<LockTerm>>,
 }
 
 /// A lease that is held; when nobody needs it any more it is given back. Tasks of all credentials share it: their writes
 /// stand in one line here anyway.
-pub(crate) struct Term {
+pub(crate) struct LockTerm {
     begun: Instant,
     lease: Leadership,
     _end: DropGuard,
 }
 
 /// Open while all these leases hold, which they are kept for.
-pub(crate) fn gate(terms: Vec<Arc<Term>>) -> WriteGate {
+pub(crate) fn gate(terms: Vec<Arc<LockTerm>>) -> WriteGate {
     WriteGate::new(move || terms.iter().all(|term| term.lease.is_held()))
 }
 
@@ -58,7 +58,7 @@ impl DocumentLocks {
     }
 
     /// Waits until this worker may write all of these; in one order, so that no two wait for each other.
-    pub(crate) async fn enter(&self, documents: BTreeSet<String>) -> Result<Vec<Arc<Term>>, Problem> {
+    pub(crate) async fn enter(&self, documents: BTreeSet<String>) -> Result<Vec<Arc<LockTerm>>, Problem> {
         portolan_core::waypoint!();
         let mut terms = Vec::new();
         if let Some(lock) = &self.lock {
@@ -69,7 +69,7 @@ impl DocumentLocks {
         Ok(terms)
     }
 
-    async fn term(&self, lock: &DocumentLock, name: &str) -> Result<Arc<Term>, Problem> {
+    async fn term(&self, lock: &DocumentLock, name: &str) -> Result<Arc<LockTerm>, Problem> {
         let document = self.document(name);
         if let Some(term) = document.young() {
             return Ok(term);
@@ -86,7 +86,7 @@ impl DocumentLocks {
         let (over, lease) = (CancellationToken::new(), held.leadership());
         let kept = keep(held, over.clone(), Arc::clone(&document));
         *keeper = Some(AbortOnDropHandle::new(tokio::spawn(kept)));
-        let term = Arc::new(Term { begun: Instant::now(), lease, _end: over.drop_guard() });
+        let term = Arc::new(LockTerm { begun: Instant::now(), lease, _end: over.drop_guard() });
         *document.term.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&term);
         Ok(term)
     }
@@ -100,7 +100,7 @@ impl DocumentLocks {
 }
 
 impl LockedDocument {
-    fn young(&self) -> Option<Arc<Term>> {
+    fn young(&self) -> Option<Arc<LockTerm>> {
         let term = self.term.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         term.filter(|term| term.begun.elapsed() < JOINING && term.lease.is_held())
     }

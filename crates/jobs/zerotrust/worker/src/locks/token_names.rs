@@ -11,7 +11,7 @@ use portolan_core::{OwnerId, Problem, WriteGate};
 use portolan_exposure::{Desired, Footprint};
 use tokio::sync::OwnedMutexGuard;
 
-use crate::locks::documents::{self, DocumentLocks, Term};
+use crate::locks::documents::{self, DocumentLocks, LockTerm};
 
 /// Who may make a token of which name.
 #[derive(Default)]
@@ -25,7 +25,7 @@ type TokenName = (String, String);
 /// A turn; dropped, the next one's comes.
 pub(crate) struct TokenNameLock {
     _here: OwnedMutexGuard<()>,
-    elsewhere: Vec<Arc<Term>>,
+    elsewhere: Vec<Arc<LockTerm>>,
 }
 
 impl TokenNameLock {

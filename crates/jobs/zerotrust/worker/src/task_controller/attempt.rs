@@ -13,8 +13,8 @@ use portolan_exposure::{
 use portolan_zerotrust_model::{CloudflareTask, CloudflareTaskStatus};
 use tokio::time::Instant;
 
-use super::{Ready, SOON, TaskReconciler, TaskResult};
-use crate::claim::{Claim, Refused};
+use super::{AttemptOutcome, Ready, SOON, TaskReconciler};
+use crate::claim::{Refused, TaskClaim};
 use crate::due::{Due, due};
 use crate::log;
 use crate::metrics::Came;
@@ -46,7 +46,7 @@ async fn tell_of_trouble(client: &Client, journal: &TaskJournal<'_>) -> Infallib
 }
 
 /// How carrying out ended.
-enum Ended {
+enum AttemptEnd {
     Applied(Box<Applied>),
     Failed(Box<Failed>),
     /// The worker stops, and the last call did not end in time.
@@ -57,12 +57,12 @@ enum Ended {
 
 impl TaskReconciler {
     /// Tells a task why it cannot be done. Nothing was begun, so nobody has to be kept from it.
-    pub(super) async fn refuse(&self, task: &CloudflareTask, problem: &Problem) -> Result<TaskResult, Problem> {
+    pub(super) async fn refuse(&self, task: &CloudflareTask, problem: &Problem) -> Result<AttemptOutcome, Problem> {
         let status = |seen: &CloudflareTask| {
             let status = task_status::observed(seen);
             self.after_failure(seen, &status, problem).0
         };
-        let claim = match Claim::take(self.tasks(), task, None, |seen| self.is_due(seen), status).await {
+        let claim = match TaskClaim::take(self.tasks(), task, None, |seen| self.is_due(seen), status).await {
             Ok(claim) => claim,
             Err(refused) => return unwritten(refused),
         };
@@ -70,7 +70,7 @@ impl TaskReconciler {
         self.metrics.ended(task, Came::Failed(reason::of(problem)), None);
         log::failed(task, problem);
         let pause = self.pause(task, &claim.status(), problem);
-        Ok(TaskResult { problem: Some(paused(problem, pause)), again: None })
+        Ok(AttemptOutcome { problem: Some(paused(problem, pause)), again: None })
     }
 
     /// Carries a task out.
@@ -79,13 +79,13 @@ impl TaskReconciler {
         task: &CloudflareTask,
         ready: &Ready,
         exposure: &Exposure,
-    ) -> Result<TaskResult, Problem> {
+    ) -> Result<AttemptOutcome, Problem> {
         portolan_core::waypoint!();
         if exposure.is_empty() {
             return self.confirm(task, ready, exposure).await;
         }
         if self.shutdown.is_cancelled() {
-            return Ok(TaskResult { problem: None, again: None });
+            return Ok(AttemptOutcome { problem: None, again: None });
         }
         tracing::debug!(task = %task.key(), spec = %serde_json::json!(task.spec), "Carrying out");
         let heartbeat = self.heartbeat.hold().await?;
@@ -93,7 +93,7 @@ impl TaskReconciler {
         let now = (self.context.clock)();
         let intent = ready.work.intent(ready.plan_context.intent.as_ref(), ready.client.time());
         let status = |seen: &CloudflareTask| task_status::claimed(seen, &self.settings, intent.as_ref(), now);
-        let claim = match Claim::take(self.tasks(), task, Some(heartbeat), |seen| self.is_due(seen), status).await {
+        let claim = match TaskClaim::take(self.tasks(), task, Some(heartbeat), |seen| self.is_due(seen), status).await {
             Ok(claim) => claim,
             Err(refused) => return self.unclaimed(task, ready, refused),
         };
@@ -107,8 +107,8 @@ impl TaskReconciler {
         let ended = tokio::select! {
             biased;
             ended = self.carry_out(task, (ready, &client), exposure, &plan_context, &journal) => ended,
-            () = self.last_call() => Ended::GivenUp,
-            () = lapsed => Ended::Lapsed,
+            () = self.last_call() => AttemptEnd::GivenUp,
+            () = lapsed => AttemptEnd::Lapsed,
             never = tell_of_trouble(&client, &journal) => match never {},
         };
         let done = self.conclude(task, &journal, ended, ready.begun).await;
@@ -139,7 +139,12 @@ impl TaskReconciler {
     }
 
     /// Everything stands already: the task is completed without having been claimed.
-    async fn confirm(&self, task: &CloudflareTask, ready: &Ready, exposure: &Exposure) -> Result<TaskResult, Problem> {
+    async fn confirm(
+        &self,
+        task: &CloudflareTask,
+        ready: &Ready,
+        exposure: &Exposure,
+    ) -> Result<AttemptOutcome, Problem> {
         let applied = match portolan_exposure::apply(&ready.client, exposure, &Nothing).await {
             Ok(applied) => applied,
             Err(failed) => return self.refuse(task, &failed.problem).await,
@@ -153,19 +158,19 @@ impl TaskReconciler {
             };
             task_status::completed(status, log::sentence(seen, &Plan::default()), result.clone(), &Plan::default(), now)
         };
-        match Claim::take(self.tasks(), task, None, |seen| self.is_due(seen), status).await {
+        match TaskClaim::take(self.tasks(), task, None, |seen| self.is_due(seen), status).await {
             Ok(_) => {
                 self.metrics.claimed(task, &self.settings.identity);
                 self.metrics.ended(task, Came::Completed, Some(ready.begun.elapsed()));
                 log::completed(task, &Plan::default());
-                Ok(TaskResult { problem: None, again: None })
+                Ok(AttemptOutcome { problem: None, again: None })
             }
             Err(refused) => self.unclaimed(task, ready, refused),
         }
     }
 
     /// Others wrote the task first, perhaps without knowing what changed for its sake: that is still to be tried.
-    fn unclaimed(&self, task: &CloudflareTask, ready: &Ready, refused: Refused) -> Result<TaskResult, Problem> {
+    fn unclaimed(&self, task: &CloudflareTask, ready: &Ready, refused: Refused) -> Result<AttemptOutcome, Problem> {
         if ready.nudged {
             self.nudged().insert(task.key());
         }
@@ -180,13 +185,13 @@ impl TaskReconciler {
         exposure: &Exposure,
         plan_context: &PlanContext,
         journal: &TaskJournal<'_>,
-    ) -> Ended {
+    ) -> AttemptEnd {
         ready.no_longer_expects();
         let (goal, planned_for) = (ready.work.goal(), (&ready.recorded, plan_context));
         let rounds = AttemptJournal { journal, reconciler: self, task };
         match Box::pin(portolan_exposure::carry_out(client, goal, exposure, planned_for, &rounds)).await {
-            Ok(applied) => Ended::Applied(Box::new(applied)),
-            Err(failed) => Ended::Failed(Box::new(failed)),
+            Ok(applied) => AttemptEnd::Applied(Box::new(applied)),
+            Err(failed) => AttemptEnd::Failed(Box::new(failed)),
         }
     }
 
@@ -200,22 +205,22 @@ impl TaskReconciler {
         &self,
         task: &CloudflareTask,
         journal: &TaskJournal<'_>,
-        ended: Ended,
+        ended: AttemptEnd,
         begun: Instant,
-    ) -> Result<TaskResult, Problem> {
-        if matches!(ended, Ended::Lapsed) {
+    ) -> Result<AttemptOutcome, Problem> {
+        if matches!(ended, AttemptEnd::Lapsed) {
             tracing::warn!(task = %task.key(), "The worker's lease ran out: the attempt is given up and nothing more is written");
         }
         match (ended, journal.ending()) {
-            (Ended::Lapsed, _) | (_, Some(Ending::Lost)) => {
+            (AttemptEnd::Lapsed, _) | (_, Some(Ending::Lost)) => {
                 self.metrics.ended(task, Came::Lost, Some(begun.elapsed()));
-                Ok(TaskResult { problem: None, again: Some(SOON) })
+                Ok(AttemptOutcome { problem: None, again: Some(SOON) })
             }
-            (Ended::Applied(applied), _) => self.complete(task, journal, &applied, begun).await,
-            (Ended::GivenUp, _) | (Ended::Failed(_), Some(Ending::Stopping)) => {
+            (AttemptEnd::Applied(applied), _) => self.complete(task, journal, &applied, begun).await,
+            (AttemptEnd::GivenUp, _) | (AttemptEnd::Failed(_), Some(Ending::Stopping)) => {
                 self.give_back(task, journal, begun).await
             }
-            (Ended::Failed(failed), None) => self.fail(task, journal, &failed, begun).await,
+            (AttemptEnd::Failed(failed), None) => self.fail(task, journal, &failed, begun).await,
         }
     }
 
@@ -225,7 +230,7 @@ impl TaskReconciler {
         journal: &TaskJournal<'_>,
         applied: &Applied,
         begun: Instant,
-    ) -> Result<TaskResult, Problem> {
+    ) -> Result<AttemptOutcome, Problem> {
         let result = task_status::result(&applied.footprint, &applied.notices, journal.handed().as_ref());
         let message = log::sentence(task, &applied.changes);
         let now = (self.context.clock)();
@@ -237,7 +242,7 @@ impl TaskReconciler {
         self.metrics.ended(task, Came::Completed, Some(begun.elapsed()));
         log::completed(task, &applied.changes);
         tracing::debug!(task = %task.key(), duration_ms = begun.elapsed().as_millis(), "Carried out");
-        Ok(TaskResult { problem: None, again: None })
+        Ok(AttemptOutcome { problem: None, again: None })
     }
 
     async fn fail(
@@ -246,7 +251,7 @@ impl TaskReconciler {
         journal: &TaskJournal<'_>,
         failed: &Failed,
         begun: Instant,
-    ) -> Result<TaskResult, Problem> {
+    ) -> Result<AttemptOutcome, Problem> {
         let result = task_status::result(&failed.footprint, &failed.notices, journal.handed().as_ref());
         let mut pause = None;
         let stored = journal
@@ -262,7 +267,7 @@ impl TaskReconciler {
         }
         self.metrics.ended(task, Came::Failed(reason::of(&failed.problem)), Some(begun.elapsed()));
         log::failed(task, &failed.problem);
-        Ok(TaskResult { problem: Some(paused(&failed.problem, pause)), again: None })
+        Ok(AttemptOutcome { problem: Some(paused(&failed.problem, pause)), again: None })
     }
 
     /// The worker stops: whoever comes next goes on from here.
@@ -271,12 +276,12 @@ impl TaskReconciler {
         task: &CloudflareTask,
         journal: &TaskJournal<'_>,
         begun: Instant,
-    ) -> Result<TaskResult, Problem> {
+    ) -> Result<AttemptOutcome, Problem> {
         self.metrics.ended(task, Came::GivenBack, Some(begun.elapsed()));
         let result = task_status::result(&journal.footprint(), &[], journal.handed().as_ref());
         let now = (self.context.clock)();
         match journal.store(|status| task_status::released(status, Some(result), now)).await {
-            Ok(()) | Err(Refused::Lost) => Ok(TaskResult { problem: None, again: None }),
+            Ok(()) | Err(Refused::Lost) => Ok(AttemptOutcome { problem: None, again: None }),
             Err(Refused::Problem(problem)) => Err(problem),
         }
     }
@@ -310,9 +315,9 @@ fn paused(problem: &Problem, pause: Option<Duration>) -> Problem {
 }
 
 /// A task that changed under our hands is looked at again; the rest is the cluster's trouble.
-fn unwritten(refused: Refused) -> Result<TaskResult, Problem> {
+fn unwritten(refused: Refused) -> Result<AttemptOutcome, Problem> {
     match refused {
-        Refused::Lost => Ok(TaskResult { problem: None, again: Some(SOON) }),
+        Refused::Lost => Ok(AttemptOutcome { problem: None, again: Some(SOON) }),
         Refused::Problem(problem) => Err(problem),
     }
 }

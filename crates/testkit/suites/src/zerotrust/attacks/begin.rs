@@ -9,7 +9,7 @@ use rand::Rng as _;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
-use super::super::guard::Guard;
+use super::super::edge_monitor::EdgeMonitor;
 use super::super::histories::SECOND_TUNNEL;
 use super::super::histories::wanted::{IMPLICIT, TEMPLATES, Users};
 use super::super::manifests::in_namespace;
@@ -47,15 +47,15 @@ pub(super) async fn begin(seed: u64, random: &mut StdRng) -> (World, AttackHisto
     let other = if random.random_bool(0.3) { Some(neighbour(&world, seed).await) } else { None };
     world.restart().await;
     world.settle().await;
-    let guard = Guard::post_late(&world);
+    let monitor = EdgeMonitor::post_late(&world);
     for number in 0..3 {
-        guard.contested(&world, &format!("g{number}.{ZONE}"));
+        monitor.contested(&world, &format!("g{number}.{ZONE}"));
     }
     if other.is_some() {
-        guard.neighbour(&world, &credential_id(NEIGHBOURS_TOKEN));
+        monitor.neighbour(&world, &credential_id(NEIGHBOURS_TOKEN));
     }
     let crowd = if random.random_bool(0.1) { CROWD } else { 0 };
-    let history = AttackHistory { other, guard, users, definition, crowd, down: BTreeSet::new() };
+    let history = AttackHistory { other, monitor, users, definition, crowd, down: BTreeSet::new() };
     crowd_comes(&world, &history).await;
     misfortune(&world);
     (world, history)
@@ -64,7 +64,7 @@ pub(super) async fn begin(seed: u64, random: &mut StdRng) -> (World, AttackHisto
 async fn crowd_comes(world: &World, history: &AttackHistory) {
     for number in 0..history.crowd {
         let hostname = format!("c{number}.{ZONE}");
-        history.guard.wish(world, &hostname, NameWish::Protected);
+        history.monitor.wish(world, &hostname, NameWish::Protected);
         let route =
             RouteManifest::to(&format!("c{number}"), &hostname).with("tenant", "prod").allowing("ann@example.com");
         world.cluster.apply(&route.into()).await;

@@ -13,7 +13,7 @@ use super::super::{ACCOUNT, RouteManifest, TUNNEL, as_somebody, config};
 use super::begin::TEMPLATES_DEFINITION;
 use super::{AttackHistory, Thing};
 use crate::cloudflare::live;
-use crate::gate::{Stop, StopSide};
+use crate::failpoints::{Stop, StopSide};
 use crate::history::{History, misfortune};
 use crate::manifests::{self as m, ZONE};
 use crate::process::OperatorProcess;
@@ -26,7 +26,7 @@ const ROUTES: usize = 6;
 impl AttackHistory {
     /// What users now wish is known before they say it to the cluster.
     fn wishes_change(&mut self, world: &World, change: impl FnOnce(&mut Users)) {
-        wishes_change(&mut self.users, &self.guard, world, change);
+        wishes_change(&mut self.users, &self.monitor, world, change);
     }
 
     /// A route is nobody's wish any more.
@@ -190,12 +190,12 @@ impl AttackHistory {
             0..4 => {
                 history.tell(format!("somebody deletes the application of {hostname}"));
                 history.world.cloudflare.remove("access_apps", &id);
-                self.guard.lost(&history.world, &hostname);
+                self.monitor.lost(&history.world, &hostname);
             }
             4..5 => {
                 history.tell(format!("somebody takes the policies of {hostname}"));
                 history.world.cloudflare.edit("access_apps", &id, |app| app["policies"] = json!([]));
-                self.guard.lost(&history.world, &hostname);
+                self.monitor.lost(&history.world, &hostname);
             }
             5..6 => {
                 history.tell(format!("somebody points the application of {hostname} elsewhere"));
@@ -204,12 +204,12 @@ impl AttackHistory {
                     app["destinations"] = json!([{ "type": "public", "uri": format!("elsewhere.{ZONE}") }]);
                     app["self_hosted_domains"] = json!([format!("elsewhere.{ZONE}")]);
                 });
-                self.guard.lost(&history.world, &hostname);
+                self.monitor.lost(&history.world, &hostname);
             }
             6..8 => {
                 history.tell(format!("somebody deletes the record {hostname}"));
                 history.world.cloudflare.remove("dns_records", &id);
-                self.guard.changed(&history.world);
+                self.monitor.changed(&history.world);
             }
             _ => self.others_edit_the_document(history),
         }
@@ -221,7 +221,7 @@ impl AttackHistory {
         for app in history.world.cloudflare.all("access_apps") {
             if app["domain"] == elsewhere.as_str() {
                 history.world.cloudflare.remove("access_apps", app["id"].as_str().unwrap_or_default());
-                self.guard.changed(&history.world);
+                self.monitor.changed(&history.world);
             }
         }
     }
@@ -229,7 +229,7 @@ impl AttackHistory {
     /// The API has no If-Match: a rule that one cluster took out between the other's read and write is written again by
     /// the other, which says so and may not touch it. It leads nowhere without a record; a person takes it out.
     pub(super) fn resurrected_rules_go(&mut self, history: &mut History) {
-        let (revived, claims) = (self.guard.revived(&history.world), self.users.claims());
+        let (revived, claims) = (self.monitor.revived(&history.world), self.users.claims());
         let mut document = config(&history.world, TUNNEL);
         let Some(rules) = document["ingress"].as_array_mut() else { return };
         let count = rules.len();
@@ -260,7 +260,7 @@ impl AttackHistory {
         let path = format!("accounts/{ACCOUNT}/cfd_tunnel/{TUNNEL}/configurations");
         as_somebody(&history.world, "PUT", &path, &json!({ "config": document }));
         misfortune(&history.world);
-        self.guard.rule_taken(&history.world, &gone);
+        self.monitor.rule_taken(&history.world, &gone);
     }
 
     /// The same manifest in another cluster of the account, or its end there.
@@ -277,7 +277,7 @@ impl AttackHistory {
             }
             Some(_) => return,
             None => {
-                self.guard.wish(&history.world, &hostname, NameWish::Protected);
+                self.monitor.wish(&history.world, &hostname, NameWish::Protected);
                 let route = RouteManifest::to(&name, &hostname).with("tenant", "prod").with("access.enabled", "true");
                 other.cluster.apply(&route.with("access.allowEmails", "ann@example.com").into()).await;
                 format!("another cluster publishes {hostname}")
@@ -296,7 +296,7 @@ impl AttackHistory {
         history.tell("a crowd of routes goes at once".to_owned());
         history.count("attacks", 1);
         for name in names {
-            self.guard.wish(&history.world, &format!("{name}.{ZONE}"), NameWish::Gone);
+            self.monitor.wish(&history.world, &format!("{name}.{ZONE}"), NameWish::Gone);
             history.world.cluster.delete(&format!("HTTPRoute/default/{name}")).await;
         }
     }
@@ -332,15 +332,15 @@ pub(super) async fn operator_dies(history: &mut History) {
 async fn dies_in_recovery(history: &mut History, part: OperatorProcess) {
     let side = if history.random.random_bool(0.5) { StopSide::Before } else { StopSide::After };
     let stop = Stop { step: history.random.random_range(1..15), side };
-    let gate = history.world.gate_of(part).clone();
-    gate.stop_at(stop);
-    let halted = tokio::time::timeout(Duration::from_secs(20), gate.halted()).await.is_ok();
+    let failpoints = history.world.failpoints_of(part).clone();
+    failpoints.stop_at(stop);
+    let halted = tokio::time::timeout(Duration::from_secs(20), failpoints.halted()).await.is_ok();
     if halted {
         history.tell(format!("{part:?} dies while it recovers, at step {}", stop.step));
         history.crashed();
         history.world.restart_part(part).await;
     } else {
-        gate.open();
+        failpoints.open();
     }
 }
 

@@ -24,18 +24,21 @@ pub(super) struct Revivals {
     read: BTreeMap<(RuleWriter, String), BTreeSet<String>>,
     /// Who took a rule out, where nobody saw it since.
     removed: BTreeMap<(String, String), RuleWriter>,
+    /// Rules that came back with the second wall.
     revived: BTreeSet<(String, String)>,
+    /// Rules that came back as they were made for open names: no excuse for a name that is owed protection by now.
+    revived_open: BTreeSet<(String, String)>,
 }
 
 impl Revivals {
-    /// Whether the rule of a name stands only because a stale write brought it back.
+    /// Whether the rule of a name stands only because a stale write brought it back, and lets nobody in who did not pass Access.
     pub(super) fn has(&self, tunnel: &str, name: &str) -> bool {
         self.revived.contains(&(tunnel.to_owned(), name.to_owned()))
     }
 
     /// Every name that has such a rule.
     pub(super) fn names(&self) -> BTreeSet<String> {
-        self.revived.iter().map(|(_, name)| name.clone()).collect()
+        self.revived.iter().chain(&self.revived_open).map(|(_, name)| name.clone()).collect()
     }
 
     fn writer(&self, line: &Value) -> Option<RuleWriter> {
@@ -48,7 +51,9 @@ impl Revivals {
         let Some(writer) = self.writer(line) else { return };
         self.read.insert((writer, tunnel.to_owned()), names.clone());
         self.removed.retain(|(place, name), _| place != tunnel || !names.contains(name));
-        self.revived.retain(|(place, name)| place != tunnel || names.contains(name));
+        for revived in [&mut self.revived, &mut self.revived_open] {
+            revived.retain(|(place, name)| place != tunnel || names.contains(name));
+        }
     }
 
     /// Somebody wrote a document, perhaps without an answer: what may have stood before, and the document.
@@ -59,14 +64,16 @@ impl Revivals {
         for name in &names {
             let place = (tunnel.to_owned(), name.clone());
             let by_other = self.removed.get(&place).is_some_and(|remover| *remover != writer);
-            if by_other && read.contains(name) && is_walled(config, name) {
+            if by_other && read.contains(name) {
                 self.removed.remove(&place);
-                self.revived.insert(place);
+                let revived = if is_walled(config, name) { &mut self.revived } else { &mut self.revived_open };
+                revived.insert(place);
             }
         }
         for name in before.difference(&names) {
             let place = (tunnel.to_owned(), name.clone());
             self.revived.remove(&place);
+            self.revived_open.remove(&place);
             self.removed.insert(place, writer);
         }
     }

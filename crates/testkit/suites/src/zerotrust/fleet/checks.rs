@@ -11,7 +11,7 @@ use super::{
 };
 use crate::World;
 use crate::cluster::condition;
-use crate::gate::{Stop, StopSide};
+use crate::failpoints::{Stop, StopSide};
 use crate::world::Builder;
 use crate::zerotrust::Roles;
 
@@ -374,7 +374,7 @@ async fn crashed_everywhere(builder: &Builder, prepare: impl AsyncFn(&World), ac
     world.forget();
     act(&world).await;
     world.settle().await;
-    let (steps, end) = (world.gate.steps(), end_of(&world).await);
+    let (steps, end) = (world.failpoints.steps(), end_of(&world).await);
     world.crash().await;
     let places = (1..=steps.len()).flat_map(|step| [StopSide::Before, StopSide::After].map(|side| Stop { step, side }));
     let mut crashes = 0;
@@ -382,10 +382,10 @@ async fn crashed_everywhere(builder: &Builder, prepare: impl AsyncFn(&World), ac
         let place = format!("crashed {:?} step {} ({})", stop.side, stop.step, steps[stop.step - 1].text);
         let world = begun(builder).await;
         prepare(&world).await;
-        world.gate.stop_at(stop);
+        world.failpoints.stop_at(stop);
         act(&world).await;
-        let halted = tokio::time::timeout(GOES_WITHIN, world.gate.halted()).await;
-        assert!(halted.is_ok(), "{place}: the manager comes there; it did {:#?}", world.gate.steps());
+        let halted = tokio::time::timeout(GOES_WITHIN, world.failpoints.halted()).await;
+        assert!(halted.is_ok(), "{place}: the manager comes there; it did {:#?}", world.failpoints.steps());
         world.restart().await;
         world.settle().await;
         assert_eq!(end_of(&world).await, end, "{place}");

@@ -15,12 +15,7 @@ pub(in crate::zerotrust) async fn unfinished(world: &World, users: &Users) -> Ve
     for (hostname, claims) in &claims {
         match claims.as_slice() {
             [(number, asked)] => found.extend(difference(world, users, *number, asked).await),
-            several => {
-                let standing = world.name(hostname).records().len();
-                if standing != 1 {
-                    found.push(format!("{standing} records for {hostname}, which {} want", several.len()));
-                }
-            }
+            several => found.extend(nobodys(world, users, hostname, several).await),
         }
     }
     // A route that lost its new name to another keeps the one it had.
@@ -41,6 +36,15 @@ pub(in crate::zerotrust) async fn unfinished(world: &World, users: &Users) -> Ve
         }
     }
     found
+}
+
+/// Of several routes that want a name one has it: the name is as that one says.
+async fn nobodys(world: &World, users: &Users, hostname: &str, claims: &[(usize, &RouteWish)]) -> Option<String> {
+    let mut differences = Vec::new();
+    for (number, asked) in claims {
+        differences.push(difference(world, users, *number, asked).await?);
+    }
+    Some(format!("{hostname} is as none of those want it who do: {}", differences.join("; ")))
 }
 
 /// Whether a name is one that only this route ever asks for: `r1.…`, `r1-….…`, `g1.…`, `*.w1.…`.

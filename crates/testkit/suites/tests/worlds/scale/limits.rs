@@ -165,7 +165,7 @@ async fn finding_33_a_long_pause_is_told_by_all_who_wait_for_it_and_nobody_calls
     assert_eq!(with_reason(&world, "RateLimited").await, 20);
     let message = world.cluster.message("DNSRecord/apps/r7").await;
     assert!(message.contains("nothing is asked before 20"), "{message}");
-    world.gate.take();
+    world.failpoints.take();
     world.pass(Duration::from_secs(1700)).await;
     assert_eq!(world.cloudflare.simulator.request_count(), 1, "{:?}", world.cloudflare.take_requests());
     assert_eq!(world.cluster_writes(), [""; 0], "the same is not said again");

@@ -27,7 +27,7 @@ async fn not_ready(world: &World) -> Vec<String> {
 /// A cold start with the objects present; answers the calls that it took.
 async fn cold(count: usize, slowness: Duration) -> Vec<String> {
     let world = cloudflare_world().latency(Duration::from_millis(150)).asleep().start().await;
-    world.gate.slow_cluster(slowness);
+    world.failpoints.slow_cluster(slowness);
     world.cluster.create_all(&records(count)).await;
 
     world.restart().await;

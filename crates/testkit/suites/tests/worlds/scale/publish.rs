@@ -52,7 +52,7 @@ async fn a_thousand_plain_routes_from_cold_take_at_most_twenty_calls() {
     assert!(told(&world, "a thousand plain routes from cold") <= 20);
     world.pass(Duration::from_secs(1800)).await;
     assert_eq!(world.cloudflare.take_requests(), [""; 0], "settled it costs nothing");
-    world.gate.take();
+    world.failpoints.take();
     world.pass(Duration::from_secs(1800)).await;
     assert_eq!(world.cluster_writes(), [""; 0]);
 }
@@ -78,7 +78,7 @@ async fn a_thousand_plain_routes_by_eight_clients_take_at_most_forty_calls() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_cluster_makes_few_more_calls() {
     let world = z::world().latency(Duration::from_millis(150)).asleep().start().await;
-    world.gate.slow_cluster(Duration::from_millis(40));
+    world.failpoints.slow_cluster(Duration::from_millis(40));
     world.cluster.create_all(&plain(1000)).await;
 
     world.restart().await;

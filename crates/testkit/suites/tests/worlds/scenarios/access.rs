@@ -60,6 +60,47 @@ async fn a_provider_that_is_named_by_its_id_is_written_with_the_rule() {
     assert_eq!(groups(&world)[0]["include"], json!([{ "okta": { "name": "all", "identity_provider_id": id } }]));
 }
 
+fn of_provider(reference: &Value) -> Value {
+    group(&json!([{ "okta": { "name": "all", "idpRef": reference } }]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_is_named_as_at_cloudflare_is_looked_up_once_for_all_who_name_it() {
+    let world = cloudflare_world().start().await;
+    let id = world.cloudflare.plant("identity_providers", &json!({ "name": "Corp", "type": "okta", "config": {} }));
+    world.cloudflare.plant("identity_providers", &json!({ "name": "Other", "type": "okta", "config": {} }));
+    let named = of_provider(&json!({ "cloudflareName": "Corp" }));
+    let mut second = named.clone();
+    second["metadata"]["name"] = json!("second");
+
+    world.cluster.apply(&named).await;
+    world.cluster.apply(&second).await;
+    world.until_ready(STAFF, "True/Synced").await;
+    world.until_ready("AccessGroup/second", "True/Synced").await;
+
+    let written = json!([{ "okta": { "name": "all", "identity_provider_id": id } }]);
+    assert!(groups(&world).iter().all(|one| one["include"] == written), "{:?}", groups(&world));
+    let requests = world.cloudflare.take_requests();
+    let asked = requests.iter().filter(|request| request.contains("identity_providers"));
+    assert_eq!(asked.count(), 1, "{requests:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_is_not_there_by_its_name_is_waited_for_and_found_when_it_is_made() {
+    let world = cloudflare_world().start().await;
+
+    world.cluster.apply(&of_provider(&json!({ "cloudflareName": "Corp" }))).await;
+    world.settle().await;
+    assert_eq!(world.cluster.ready(STAFF).await, "False/DependencyError");
+    let message = world.cluster.message(STAFF).await;
+    assert!(message.contains("has no identity provider named Corp; create it, or correct idpRef"), "{message}");
+    assert_eq!(world.writes(), [""; 0]);
+
+    world.cloudflare.plant("identity_providers", &json!({ "name": "Corp", "type": "okta", "config": {} }));
+    world.until_ready(STAFF, "True/Synced").await;
+    assert_eq!(groups(&world).len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn scenario_61_a_group_that_is_used_stays_until_it_is_not() {
     let world = cloudflare_world().start().await;

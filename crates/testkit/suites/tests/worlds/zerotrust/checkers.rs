@@ -6,7 +6,7 @@ use portolan_cloudflare_sim::credential_id;
 use portolan_testkit_suites::World;
 use portolan_testkit_suites::manifests::ZONE_ID;
 use portolan_testkit_suites::zerotrust::RouteWorld as _;
-use portolan_testkit_suites::zerotrust::guard::Guard;
+use portolan_testkit_suites::zerotrust::edge_monitor::EdgeMonitor;
 use portolan_testkit_suites::zerotrust::wishes::NameWish;
 use portolan_testkit_suites::zerotrust::{self as z, ACCOUNT, ORIGIN, SOMEBODY, TUNNEL};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn wall() -> Value {
 /// An operator without care, in a world where nobody else is at work.
 struct Careless {
     world: World,
-    guard: Guard,
+    monitor: EdgeMonitor,
     app: String,
     record: String,
 }
@@ -32,9 +32,9 @@ struct Careless {
 impl Careless {
     async fn at_work(wish: NameWish) -> Self {
         let world = z::world().asleep().start().await;
-        let guard = Guard::post_late(&world);
-        guard.wish(&world, NAME, wish);
-        Self { world, guard, app: String::new(), record: String::new() }
+        let monitor = EdgeMonitor::post_late(&world);
+        monitor.wish(&world, NAME, wish);
+        Self { world, monitor, app: String::new(), record: String::new() }
     }
 
     async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
@@ -73,7 +73,7 @@ impl Careless {
     /// A name as it should be published, in an account where another cluster works too; which read the document then.
     async fn beside_another_cluster(settings: &Value) -> Self {
         let mut careless = Self::at_work(NameWish::Protected).await;
-        careless.guard.neighbour(&careless.world, &credential_id(SOMEBODY));
+        careless.monitor.neighbour(&careless.world, &credential_id(SOMEBODY));
         careless.app(NAME, true).await;
         careless.rules_with(&[NAME], settings).await;
         careless.record(NAME).await;
@@ -129,12 +129,12 @@ impl Careless {
 
     /// What each way of looking found: by the log, and by the edge.
     fn found(&self) -> (usize, usize) {
-        (self.guard.seen_in_log(&self.world).len(), self.guard.seen_at_edge().len())
+        (self.monitor.seen_in_log(&self.world).len(), self.monitor.seen_at_edge().len())
     }
 
     /// What strangers saw at edges that hear of everything late, each in an order of its own.
     fn found_late(&self) -> usize {
-        (0..50).map(|seed| self.guard.seen_late(&self.world, seed).len()).sum()
+        (0..50).map(|seed| self.monitor.seen_late(&self.world, seed).len()).sum()
     }
 
     /// A name whose rule asks for its application.
@@ -169,13 +169,13 @@ async fn publishing_and_withdrawing_in_the_right_order_is_no_violation() {
     let careless = Careless::published(NameWish::Protected).await;
     assert!(!careless.world.name(NAME).is_public() && careless.world.name(NAME).lets_in("user@example.com"));
 
-    careless.guard.wish(&careless.world, NAME, NameWish::Gone);
+    careless.monitor.wish(&careless.world, NAME, NameWish::Gone);
     careless.unrecord().await;
     careless.rules(&[]).await;
     careless.unapp().await;
 
-    careless.guard.assert_closed(&careless.world, "the right order");
-    assert!(careless.guard.questions() >= 6);
+    careless.monitor.assert_closed(&careless.world, "the right order");
+    assert!(careless.monitor.questions() >= 6);
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,7 +183,7 @@ async fn a_public_name_is_no_violation_until_it_was_protected() {
     let mut careless = Careless::at_work(NameWish::Public).await;
     careless.rules(&[NAME]).await;
     careless.record(NAME).await;
-    careless.guard.wish(&careless.world, NAME, NameWish::Protected);
+    careless.monitor.wish(&careless.world, NAME, NameWish::Protected);
     careless.app(NAME, true).await;
     assert_eq!(careless.found(), (0, 0));
 
@@ -239,7 +239,7 @@ async fn an_application_without_a_policy_is_found_in_the_log_and_lets_nobody_in(
 #[tokio::test(start_paused = true)]
 async fn an_application_that_goes_before_the_record_is_found() {
     let careless = Careless::published(NameWish::Protected).await;
-    careless.guard.wish(&careless.world, NAME, NameWish::Gone);
+    careless.monitor.wish(&careless.world, NAME, NameWish::Gone);
 
     careless.unapp().await;
     careless.unrecord().await;
@@ -261,8 +261,8 @@ async fn an_application_that_is_replaced_by_another_is_found() {
 #[tokio::test(start_paused = true)]
 async fn an_application_that_is_pointed_elsewhere_too_early_is_found() {
     let careless = Careless::published(NameWish::Protected).await;
-    careless.guard.wish(&careless.world, NAME, NameWish::Gone);
-    careless.guard.wish(&careless.world, "new.example.com", NameWish::Protected);
+    careless.monitor.wish(&careless.world, NAME, NameWish::Gone);
+    careless.monitor.wish(&careless.world, "new.example.com", NameWish::Protected);
 
     careless.change_app("new.example.com", true).await;
     careless.unrecord().await;
@@ -274,7 +274,7 @@ async fn an_application_that_is_pointed_elsewhere_too_early_is_found() {
 #[tokio::test(start_paused = true)]
 async fn a_new_name_that_is_published_before_its_application_is_pointed_to_it_is_found() {
     let mut careless = Careless::published(NameWish::Protected).await;
-    careless.guard.wish(&careless.world, "new.example.com", NameWish::Protected);
+    careless.monitor.wish(&careless.world, "new.example.com", NameWish::Protected);
 
     careless.rules(&[NAME, "new.example.com"]).await;
     careless.record("new.example.com").await;
@@ -297,14 +297,14 @@ async fn a_name_that_is_published_though_its_application_was_refused_is_found() 
     assert!(edge > 0, "the edge knows better");
     careless.ask("GET", &format!("accounts/{ACCOUNT}/access/apps"), Value::Null).await;
 
-    assert!(!careless.guard.seen_in_log(&careless.world).is_empty(), "a list that shows everything tells");
+    assert!(!careless.monitor.seen_in_log(&careless.world).is_empty(), "a list that shows everything tells");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_somebody_else_unprotects_is_forgiven_until_we_protected_it_again() {
     let mut careless = Careless::published(NameWish::Protected).await;
     careless.world.cloudflare.remove("access_apps", &careless.app);
-    careless.guard.forgive(&careless.world, NAME);
+    careless.monitor.forgive(&careless.world, NAME);
 
     careless.rules(&[NAME]).await;
     assert_eq!(careless.found(), (0, 0), "not ours to answer for");
@@ -320,7 +320,7 @@ async fn a_name_that_is_published_anew_after_others_took_its_application_is_foun
     let mut careless = Careless::published(NameWish::Protected).await;
     careless.unrecord().await;
     careless.world.cloudflare.remove("access_apps", &careless.app);
-    careless.guard.lost(&careless.world, NAME);
+    careless.monitor.lost(&careless.world, NAME);
     careless.world.pass(Duration::from_secs(300)).await;
 
     careless.record(NAME).await;
@@ -333,7 +333,7 @@ async fn a_rule_that_is_written_anew_after_others_took_the_application_is_found(
     let careless = Careless::published(NameWish::Protected).await;
     careless.rules(&[]).await;
     careless.world.cloudflare.remove("access_apps", &careless.app);
-    careless.guard.lost(&careless.world, NAME);
+    careless.monitor.lost(&careless.world, NAME);
     careless.world.pass(Duration::from_secs(300)).await;
 
     careless.rules(&[NAME]).await;
@@ -345,14 +345,14 @@ async fn a_rule_that_is_written_anew_after_others_took_the_application_is_found(
 async fn an_application_that_others_take_leaves_a_name_open_at_the_edge_unless_its_rule_asks_for_it() {
     let careless = Careless::published(NameWish::Protected).await;
     careless.world.cloudflare.remove("access_apps", &careless.app);
-    careless.guard.lost(&careless.world, NAME);
+    careless.monitor.lost(&careless.world, NAME);
 
     careless.rules(&[NAME]).await;
 
     assert!(careless.found().1 > 0, "nothing stands between strangers and the service");
     let careless = Careless::walled().await;
     careless.world.cloudflare.remove("access_apps", &careless.app);
-    careless.guard.lost(&careless.world, NAME);
+    careless.monitor.lost(&careless.world, NAME);
     careless.rules_asking(&[NAME]).await;
     assert_eq!(careless.found(), (0, 0), "the rule lets nobody pass who did not pass Access");
 }
@@ -369,7 +369,7 @@ async fn a_name_whose_record_reaches_the_edge_before_its_application_is_found() 
 #[tokio::test(start_paused = true)]
 async fn an_application_whose_end_reaches_the_edge_before_its_records_is_found() {
     let careless = Careless::walled().await;
-    careless.guard.wish(&careless.world, NAME, NameWish::Gone);
+    careless.monitor.wish(&careless.world, NAME, NameWish::Gone);
     careless.rules(&[NAME]).await;
     careless.unrecord().await;
     careless.rules(&[]).await;
@@ -383,7 +383,7 @@ async fn an_application_whose_end_reaches_the_edge_before_its_records_is_found()
 async fn a_protected_wildcard_that_is_open_far_below_is_found() {
     let wildcard = "*.deep.example.com";
     let mut careless = Careless::at_work(NameWish::Gone).await;
-    careless.guard.wish(&careless.world, wildcard, NameWish::Protected);
+    careless.monitor.wish(&careless.world, wildcard, NameWish::Protected);
     careless.app(wildcard, true).await;
     careless.rules(&[wildcard]).await;
 
@@ -395,7 +395,7 @@ async fn a_protected_wildcard_that_is_open_far_below_is_found() {
 #[tokio::test(start_paused = true)]
 async fn of_two_clusters_with_one_name_each_may_withdraw_and_none_may_publish_it_open() {
     let mut careless = Careless::at_work(NameWish::Protected).await;
-    careless.guard.contested(&careless.world, NAME);
+    careless.monitor.contested(&careless.world, NAME);
     careless.app(NAME, true).await;
     careless.rules_asking(&[NAME]).await;
     careless.record(NAME).await;
@@ -417,7 +417,7 @@ async fn a_walled_rule_that_another_clusters_stale_write_brings_back_is_told_and
     careless.ask_as_neighbour("PUT", Careless::document(&[NAME], &wall())).await;
 
     assert_eq!(careless.found(), (0, 0));
-    assert_eq!(careless.guard.revived(&careless.world), [NAME.to_owned()].into());
+    assert_eq!(careless.monitor.revived(&careless.world), [NAME.to_owned()].into());
 }
 
 #[tokio::test(start_paused = true)]
@@ -439,6 +439,11 @@ async fn a_rule_that_comes_back_without_a_wall_is_found() {
     careless.ask_as_neighbour("PUT", Careless::document(&[NAME], &Value::Null)).await;
 
     assert!(careless.found().0 > 0);
+    assert_eq!(
+        careless.monitor.revived(&careless.world),
+        [NAME.to_owned()].into(),
+        "whose it was is known all the same"
+    );
 }
 
 #[tokio::test(start_paused = true)]

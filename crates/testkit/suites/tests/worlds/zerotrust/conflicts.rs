@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use portolan_cloudflare_sim::RecordedRequest;
 use portolan_testkit_suites::World;
-use portolan_testkit_suites::gate::StopSide;
+use portolan_testkit_suites::failpoints::StopSide;
 use portolan_testkit_suites::zerotrust::RouteWorld as _;
 use portolan_testkit_suites::zerotrust::{self as z, ACCOUNT, RouteManifest, TUNNEL};
 use serde_json::{Value, json};

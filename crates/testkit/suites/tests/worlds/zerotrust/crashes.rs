@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use portolan_cloudflare_sim::{Effect, Fault, Grant, RecordedRequest, credential_id};
 use portolan_testkit_suites::crash::{Tried, at_every_step};
-use portolan_testkit_suites::gate::StopSide;
+use portolan_testkit_suites::failpoints::StopSide;
 use portolan_testkit_suites::manifests::CANARY;
 use portolan_testkit_suites::zerotrust::RouteWorld as _;
-use portolan_testkit_suites::zerotrust::guard::Guard;
+use portolan_testkit_suites::zerotrust::edge_monitor::EdgeMonitor;
 use portolan_testkit_suites::zerotrust::manifests::in_namespace;
 use portolan_testkit_suites::zerotrust::wishes::NameWish;
 use portolan_testkit_suites::zerotrust::{self as z, ACCOUNT, Roles, RouteManifest, TUNNEL, tenant, token_secret};
@@ -43,7 +43,7 @@ fn calls(world: &World, method: &str, end: &str) -> usize {
 async fn scenario_41_a_dead_workers_task_is_taken_over_when_its_lease_has_expired() {
     let world = z::world().roles(Roles::apart(2)).start().await;
     world.crash_part(z::worker(2)).await;
-    let dying = world.gate_of(z::worker(1)).clone();
+    let dying = world.failpoints_of(z::worker(1)).clone();
     dying.stop_on("PUT /client/v4/accounts", StopSide::Before);
     world.cluster.apply(with_token().manifest()).await;
     dying.halted().await;
@@ -73,9 +73,9 @@ async fn scenario_41_a_dead_workers_task_is_taken_over_when_its_lease_has_expire
 #[tokio::test(start_paused = true)]
 async fn scenario_42_killed_after_the_tokens_post_there_is_one_token_and_a_valid_secret() {
     let world = settled([]).await;
-    world.gate.stop_on(&format!("POST /client/v4/accounts/{ACCOUNT}/access/service_tokens"), StopSide::After);
+    world.failpoints.stop_on(&format!("POST /client/v4/accounts/{ACCOUNT}/access/service_tokens"), StopSide::After);
     world.cluster.apply(with_token().manifest()).await;
-    world.gate.halted().await;
+    world.failpoints.halted().await;
     assert_eq!(world.cloudflare.all("service_tokens").len(), 1, "the token was made");
 
     world.restart().await;
@@ -99,10 +99,10 @@ async fn scenario_43_killed_between_the_steps_of_collection_it_converges() {
         ("DELETE /apis/cfzt.cloudflare.com/v1alpha1/namespaces/cloudflare-zero-trust/cloudflaretasks", StopSide::After),
     ] {
         let world = settled([]).await;
-        world.gate.stop_on(text, side);
+        world.failpoints.stop_on(text, side);
         world.cluster.apply(with_token().manifest()).await;
-        let came = tokio::time::timeout(Duration::from_secs(600), world.gate.halted()).await;
-        assert!(came.is_ok(), "it comes to {text}: {:#?}", world.gate.steps());
+        let came = tokio::time::timeout(Duration::from_secs(600), world.failpoints.halted()).await;
+        assert!(came.is_ok(), "it comes to {text}: {:#?}", world.failpoints.steps());
 
         world.restart().await;
         world.settle().await;
@@ -283,18 +283,18 @@ async fn scenario_50_two_minutes_without_the_cluster_are_survived() {
         settled([RouteManifest::to("before", "before.example.com"), RouteManifest::to("gone", "gone.example.com")])
             .await;
     world.cluster.apply(with_token().manifest()).await;
-    let (broken, asked) = (world.gate.broken(), world.gate.requests());
-    world.gate.cluster_down(true);
+    let (broken, asked) = (world.failpoints.broken(), world.failpoints.requests());
+    world.failpoints.cluster_down(true);
     world.cluster.apply(RouteManifest::to("during", "during.example.com").manifest()).await;
     world.cluster.delete("HTTPRoute/default/gone").await;
     world.pass(Duration::from_secs(120)).await;
-    assert!(world.gate.broken() > broken, "watches that were open broke");
-    let tries = world.gate.requests() - asked;
+    assert!(world.failpoints.broken() > broken, "watches that were open broke");
+    let tries = world.failpoints.requests() - asked;
     assert!((1..2000).contains(&tries), "it still runs and tries again, now and then: {tries} times in two minutes");
     // Whoever goes on from where it was learns that it is too late for that, and lists anew.
     world.forget_history();
 
-    world.gate.cluster_down(false);
+    world.failpoints.cluster_down(false);
     let back = world.holds_within(Duration::from_secs(900), async |world: &World| {
         world.name("during.example.com").is_public()
             && world.name("gone.example.com").is_gone()
@@ -302,7 +302,7 @@ async fn scenario_50_two_minutes_without_the_cluster_are_survived() {
     });
 
     assert!(back.await);
-    assert!(world.gate.expired() > 0, "some were told 410");
+    assert!(world.failpoints.expired() > 0, "some were told 410");
     world.settle().await;
     assert_published(&world, "after the outage").await;
     world.assert_sound("scenario 50").await;
@@ -310,9 +310,9 @@ async fn scenario_50_two_minutes_without_the_cluster_are_survived() {
 
 /// From now on somebody looks on that these names are as wished.
 fn watched(world: &World, wishes: &[(&str, NameWish)]) {
-    let guard = Guard::post(world);
+    let monitor = EdgeMonitor::post(world);
     for (hostname, wish) in wishes {
-        guard.wish(world, hostname, *wish);
+        monitor.wish(world, hostname, *wish);
     }
 }
 
@@ -400,5 +400,5 @@ async fn a_world_with_a_token_is_sound_in_the_end() {
     let mut now = world.cloudflare.simulator.state();
     let version = seeded["configurations"][TUNNEL]["version"].clone();
     now["configurations"][TUNNEL]["version"] = version;
-    assert_eq!(json!(z::essentials::steady(&now)), json!(z::essentials::steady(&seeded)), "as seeded in {ACCOUNT}");
+    assert_eq!(json!(z::canonical::steady(&now)), json!(z::canonical::steady(&seeded)), "as seeded in {ACCOUNT}");
 }

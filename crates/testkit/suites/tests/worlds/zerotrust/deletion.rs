@@ -45,7 +45,7 @@ async fn scenario_51_a_deleted_route_goes_in_the_safe_order() {
     world.cluster.delete(API).await;
     world.settle().await;
 
-    let steps: Vec<String> = world.gate.steps().into_iter().map(|step| step.text).collect();
+    let steps: Vec<String> = world.failpoints.steps().into_iter().map(|step| step.text).collect();
     let place = |fits: &dyn Fn(&str) -> bool, what: &str| {
         steps.iter().position(|step| fits(step)).unwrap_or_else(|| panic!("{what} is a step of {steps:#?}"))
     };
@@ -181,17 +181,17 @@ async fn scenario_56_a_new_hostname_leaves_nothing_of_the_old_one() {
     let app = world.name("api.example.com").app()["id"].clone();
     let mut before = "api.example.com";
 
-    let guard = z::guard::Guard::post(&world);
-    guard.wish(&world, before, z::wishes::NameWish::Protected);
+    let monitor = z::edge_monitor::EdgeMonitor::post(&world);
+    monitor.wish(&world, before, z::wishes::NameWish::Protected);
     for hostname in ["api2.example.com", "api.example.org"] {
-        guard.wish(&world, before, z::wishes::NameWish::Gone);
-        guard.wish(&world, hostname, z::wishes::NameWish::Protected);
+        monitor.wish(&world, before, z::wishes::NameWish::Gone);
+        monitor.wish(&world, hostname, z::wishes::NameWish::Protected);
         publish(&world, with_token().with("hostname", hostname)).await;
 
         assert!(world.name(before).is_gone(), "{before}");
         assert_eq!(world.name(hostname).app()["id"], app, "the application keeps its id");
         assert!(world.name(hostname).opens_with_token_of("api").await, "{hostname}");
-        guard.assert_closed(&world, hostname);
+        monitor.assert_closed(&world, hostname);
         before = hostname;
     }
     world.assert_sound("scenario 56").await;
@@ -476,7 +476,7 @@ async fn deleting_everything_leaves_cloudflare_as_it_was_seeded() {
 
 /// Everything but versions, times, empty scopes and rulesets without a rule: nobody can delete one only if it is empty.
 fn steady_dump(state: &Value) -> Value {
-    let mut steady = z::essentials::steady(state);
+    let mut steady = z::canonical::steady(state);
     for rulesets in steady["rulesets"].as_object_mut().into_iter().flat_map(|zones| zones.values_mut()) {
         if let Some(rulesets) = rulesets.as_array_mut() {
             rulesets.retain(|ruleset| ruleset["rules"].as_array().is_some_and(|rules| !rules.is_empty()));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use portolan_cloudflare_sim::{Effect, Fault};
 use portolan_testkit_suites::World;
-use portolan_testkit_suites::gate::StopSide;
+use portolan_testkit_suites::failpoints::StopSide;
 use portolan_testkit_suites::zerotrust::RouteWorld as _;
 use portolan_testkit_suites::zerotrust::{self as z, Roles, RouteManifest};
 use serde_json::json;
@@ -147,7 +147,7 @@ async fn held_deletions_are_counted_until_they_are_released() {
 async fn a_claim_of_a_dead_worker_is_counted_when_another_takes_it_over() {
     let world = z::world().roles(Roles::apart(2)).start().await;
     world.crash_part(z::worker(2)).await;
-    let dying = world.gate_of(z::worker(1)).clone();
+    let dying = world.failpoints_of(z::worker(1)).clone();
     dying.stop_on("PUT /client/v4/accounts", StopSide::Before);
     world.cluster.apply(route(1).manifest()).await;
     dying.halted().await;

@@ -42,7 +42,7 @@ async fn settled(routes: impl IntoIterator<Item = RouteManifest>) -> World {
 /// How often a task was made since the last time steps were taken.
 fn tasks_made(world: &World) -> usize {
     world
-        .gate
+        .failpoints
         .steps()
         .iter()
         .filter(|step| step.text.starts_with("POST") && step.text.contains("/cloudflaretasks"))

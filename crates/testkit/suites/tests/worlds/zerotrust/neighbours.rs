@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use http::Method;
 use portolan_cloudflare_sim::Simulator;
-use portolan_testkit_suites::gate::StopSide;
+use portolan_testkit_suites::failpoints::StopSide;
 use portolan_testkit_suites::hooks::HookedCall;
 use portolan_testkit_suites::zerotrust::RouteWorld as _;
 use portolan_testkit_suites::zerotrust::{self as z, ACCOUNT, RouteManifest, TUNNEL};

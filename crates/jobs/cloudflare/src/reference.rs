@@ -1,0 +1,264 @@
+//! What objects refer to, as data: what they run for when it changes follows from it, and what is looked up for them.
+//!
+//! A kind says it once, in [`Kind::refers`](crate::kind::Kind::refers). Whatever a kind of the job stands for can be referred to
+//! by the name of its object, by its id and by its name at Cloudflare; so can what this release has no kind for yet, but for
+//! objects, which are waited for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use portolan_cloudflare_api::{
+    ApiError, Client, Freshness, Item, Lane, Scope as RemoteScope, TypedCollection, collections,
+};
+use portolan_core::{ObjectKey, Problem, RemoteId, reasons};
+
+use crate::blocks::SourceReference;
+use crate::kind::Kind;
+
+/// What an object refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// The zone that its name lies in.
+    Zone(ZoneHint),
+    /// The Kubernetes object whose addresses are published.
+    Source(SourceReference),
+    /// Something else at Cloudflare, whose id it writes.
+    Remote(RemoteReference),
+}
+
+/// Those of references that name something else at Cloudflare than a zone.
+pub(crate) fn remote(references: &[Reference]) -> impl Iterator<Item = &RemoteReference> {
+    references.iter().filter_map(|one| match one {
+        Reference::Remote(remote) => Some(remote),
+        Reference::Zone(_) | Reference::Source(_) => None,
+    })
+}
+
+/// How an object says which zone it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneHint {
+    /// The zone's id, which needs no look-up.
+    pub id: Option<String>,
+    /// A domain to look the zone up by.
+    pub domain: Option<String>,
+    /// The name that must lie in the zone, as it was written.
+    pub name: String,
+}
+
+/// Something at Cloudflare that an object refers to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RemoteReference {
+    /// The kind of the objects that stand for it.
+    pub kind: &'static str,
+    /// How it is named.
+    pub by: NamedBy,
+    /// The field that names it.
+    pub field: &'static str,
+}
+
+/// How something at Cloudflare is named.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NamedBy {
+    /// By the object that stands for it.
+    Object(ObjectKey),
+    /// By its id.
+    Id(String),
+    /// By its name at Cloudflare.
+    RemoteName(String),
+    /// Not at all: the account's default one is meant.
+    Default,
+}
+
+impl NamedBy {
+    /// What is said in one of three fields, of an object of the cluster; the id wins over the object, and the object over the name.
+    pub(crate) fn one_of(object: Option<&String>, id: Option<&String>, remote_name: Option<&String>) -> Option<Self> {
+        let said = |text: Option<&String>| text.filter(|text| !text.is_empty()).cloned();
+        let object = || said(object).map(|name| Self::Object(ObjectKey::cluster(&name)));
+        said(id).map(Self::Id).or_else(object).or_else(|| said(remote_name).map(Self::RemoteName))
+    }
+}
+
+impl RemoteReference {
+    /// The object that it names, where it names one.
+    pub(crate) fn object(&self) -> Option<&ObjectKey> {
+        match &self.by {
+            NamedBy::Object(key) => Some(key),
+            NamedBy::Id(_) | NamedBy::RemoteName(_) | NamedBy::Default => None,
+        }
+    }
+}
+
+impl fmt::Display for RemoteReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind;
+        match &self.by {
+            NamedBy::Object(key) => write!(f, "{kind} {key}"),
+            NamedBy::Id(id) => write!(f, "{kind} with the id {id}"),
+            NamedBy::RemoteName(name) => write!(f, "{kind} named {name} at Cloudflare"),
+            NamedBy::Default => write!(f, "the default {kind}"),
+        }
+    }
+}
+
+/// What a reference was found to mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteTarget {
+    /// Its id.
+    pub id: RemoteId,
+    /// Its name at Cloudflare, where that is known.
+    pub name: Option<String>,
+}
+
+impl RemoteTarget {
+    /// What a reference means, by the id that was found.
+    pub(crate) fn read(reference: &RemoteReference, id: &str, name: Option<&str>) -> Result<Self, Problem> {
+        let id = RemoteId::parse(id).map_err(|error| {
+            Problem::invalid(reasons::INVALID_CONFIG, format!("{} means {reference}: {error}", reference.field))
+        })?;
+        Ok(Self { id, name: name.map(str::to_owned) })
+    }
+}
+
+/// What the references of an object were found to mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteTargets(pub(crate) BTreeMap<RemoteReference, RemoteTarget>);
+
+impl RemoteTargets {
+    /// What one of them means.
+    pub fn of(&self, reference: &RemoteReference) -> Result<&RemoteTarget, Problem> {
+        self.0.get(reference).ok_or_else(|| waiting(format!("{reference} is not known yet")))
+    }
+
+    /// What all of them mean, for kinds that always refer to as many things.
+    pub(crate) fn each<const N: usize>(&self, references: &[Reference]) -> Result<[&RemoteTarget; N], Problem> {
+        let all: Vec<&RemoteTarget> = remote(references).map(|one| self.of(one)).collect::<Result<_, _>>()?;
+        let known = all.len();
+        all.try_into().map_err(|_| waiting(format!("{known} of {N} references are known")))
+    }
+
+    /// What references mean, in their order.
+    #[cfg(test)]
+    pub(crate) fn for_each(references: &[Reference], found: impl Iterator<Item = RemoteTarget>) -> Self {
+        Self(remote(references).cloned().zip(found).collect())
+    }
+}
+
+/// Something at Cloudflare that objects can refer to, a row each: what a kind of the job stands for, and [`UNSERVED`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Referent {
+    /// The kind of the objects that stand for it.
+    pub(crate) kind: &'static str,
+    /// How users call it.
+    noun: &'static str,
+    look: Look,
+}
+
+/// Finds what is named so in an account.
+type Look = for<'a> fn(&'a Client, &'a str, &'a NamedBy, Freshness) -> BoxFuture<'a, Result<Vec<String>, ApiError>>;
+
+/// What can be referred to, and what this release has no kind for yet.
+pub(crate) const UNSERVED: &[Referent] = &[Referent {
+    kind: IDENTITY_PROVIDER,
+    noun: "identity provider",
+    look: |client, account, by, age| listed(client, &collections::IDENTITY_PROVIDERS, account, by, age).boxed(),
+}];
+
+/// The kind of objects that stand for identity providers.
+pub(crate) const IDENTITY_PROVIDER: &str = "AccessIdentityProvider";
+
+impl Referent {
+    /// What objects of a kind stand for.
+    pub(crate) fn of<K: Kind>() -> Self {
+        Self {
+            kind: K::KIND,
+            noun: K::NOUN,
+            look: |client, account, by, age| listed(client, K::REMOTE, account, by, age).boxed(),
+        }
+    }
+
+    /// What is called so in an account, or is its default: there must be one.
+    pub(crate) async fn find(
+        self,
+        reference: &RemoteReference,
+        client: &Client,
+        account: &str,
+        age: Freshness,
+    ) -> Result<RemoteTarget, Problem> {
+        let doing = format!("looking for the {} of {} in account {account}", self.noun, reference.field);
+        let found = (self.look)(client, account, &reference.by, age).await.map_err(|error| error.problem(&doing))?;
+        let (noun, field) = (self.noun, reference.field);
+        let what = match &reference.by {
+            NamedBy::RemoteName(name) => format!("{noun} named {name}"),
+            NamedBy::Default | NamedBy::Object(_) | NamedBy::Id(_) => format!("default {noun}"),
+        };
+        match found.as_slice() {
+            [id] => RemoteTarget::read(reference, id, None),
+            [] => Err(waiting(format!("account {account} has no {what}; create it, or correct {field}"))),
+            several => Err(Problem::invalid(
+                reasons::INVALID_CONFIG,
+                format!("account {account} has {} of the {what}; say {field}.cloudflareId", several.len()),
+            )),
+        }
+    }
+}
+
+/// The ids of what is called so, or is the default, in a listing that is not older.
+async fn listed<B: Item>(
+    client: &Client,
+    collection: &'static TypedCollection<B>,
+    account: &str,
+    by: &NamedBy,
+    age: Freshness,
+) -> Result<Vec<String>, ApiError> {
+    debug_assert_eq!(collection.scope, RemoteScope::Account, "what is referred to by name belongs to an account");
+    let remote = client.records(collection, account);
+    remote.refresh(Lane::Change, age).await?;
+    let is_meant = |item: &B| match by {
+        NamedBy::RemoteName(name) => item.natural_key() == *name,
+        NamedBy::Default => item.is_default(),
+        NamedBy::Object(_) | NamedBy::Id(_) => false,
+    };
+    Ok(remote.with(|all| all.iter().filter(|entry| is_meant(&entry.item)).map(|entry| entry.id.clone()).collect()))
+}
+
+/// Something that is referred to is not there, or not known, yet.
+pub(crate) fn waiting(message: String) -> Problem {
+    Problem::waiting(reasons::DEPENDENCY_ERROR, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn an_id_wins_over_an_object_and_an_object_over_a_name() {
+        let of = |object: Option<&str>, id: Option<&str>, name: Option<&str>| {
+            let [object, id, name] = [object, id, name].map(|text| text.map(str::to_owned));
+            NamedBy::one_of(object.as_ref(), id.as_ref(), name.as_ref())
+        };
+
+        assert_eq!(of(Some("o"), Some("i"), Some("n")), said("i").map(NamedBy::Id));
+        assert_eq!(of(Some("o"), Some(""), Some("n")), Some(NamedBy::Object(ObjectKey::cluster("o"))));
+        assert_eq!(of(None, None, Some("n")), said("n").map(NamedBy::RemoteName));
+        assert_eq!(of(None, Some(""), None), None);
+    }
+
+    #[test]
+    fn a_reference_that_was_not_looked_up_is_waited_for_by_its_name() {
+        let by = NamedBy::Object(ObjectKey::cluster("corp"));
+        let reference = RemoteReference { kind: "VirtualNetwork", by, field: "virtualNetworkRef" };
+
+        let problem = RemoteTargets::default().of(&reference).unwrap_err();
+
+        assert_eq!(
+            (problem.reason, problem.message.as_str()),
+            ("DependencyError", "VirtualNetwork corp is not known yet")
+        );
+    }
+}

@@ -100,7 +100,7 @@ fn outputs(page: &mut String) {
 fn kinds_of(page: &mut String, job: &JobSheet) {
     for definition in (job.definitions)() {
         let spec = &definition["spec"];
-        kind(page, spec, &(job.permissions)(text(&spec["names"]["kind"])));
+        kind(page, spec, &(job.permissions)(&text(&spec["names"]["kind"])));
     }
 }
 

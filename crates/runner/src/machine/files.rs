@@ -73,6 +73,16 @@ pub fn open_folder(folder: &Path, owner: Option<FileOwner>, group: Option<u32>) 
     fs::set_permissions(folder, fs::Permissions::from_mode(if group.is_some() { 0o2777 } else { 0o777 }))
 }
 
+/// Makes a claim's folder. Where pods' users may pass through to it by its name, its mode says who gets in; nobody lists others'.
+pub fn claim_folder(folder: &Path, owner: Option<FileOwner>, mode: u32) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    if let Some(above) = folder.parent() {
+        fs::set_permissions(above, fs::Permissions::from_mode(0o711))?;
+    }
+    give(folder, owner)?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(mode))
+}
+
 /// Keeps a file under another name too, whatever becomes of the first; there may be an earlier one.
 pub fn keep_file(file: &Path, kept: &Path) -> io::Result<()> {
     if let Some(folder) = kept.parent() {

@@ -26,6 +26,9 @@ const MOST_IN_A_WHILE: usize = 512 * 1024;
 const WHILE: Duration = Duration::from_millis(100);
 /// What a line costs beside its text.
 const LINE_COST: usize = 40;
+/// What is read at once of one that writes little, and of one that writes much: most containers write little, and each has two streams.
+const FIRST_PART: usize = 256;
+const LARGEST_PART: usize = 16 * 1024;
 /// Lines that a follower may be behind.
 const FOLLOWED: usize = 1024;
 
@@ -73,7 +76,9 @@ struct OutputInner {
 struct OutputState {
     file: File,
     size: u64,
-    /// None once nothing more comes.
+    /// Whether nothing more comes.
+    has_ended: bool,
+    /// There while somebody follows: it keeps as many lines as a follower may be behind, for each container.
     follow: Option<broadcast::Sender<OutputLine>>,
 }
 
@@ -83,7 +88,7 @@ impl OutputLog {
         fs::create_dir_all(folder)?;
         let file = File::options().append(true).create(true).open(current(folder))?;
         let size = file.metadata()?.len();
-        let state = Mutex::new(OutputState { file, size, follow: Some(broadcast::channel(FOLLOWED).0) });
+        let state = Mutex::new(OutputState { file, size, has_ended: false, follow: None });
         Ok(Self { inner: Arc::new(OutputInner { folder: folder.to_owned(), half: most / 2, state }) })
     }
 
@@ -105,34 +110,41 @@ impl OutputLog {
         }
         state.file.write_all(&line)?;
         state.size += length;
-        if let Some(follow) = &state.follow {
-            // Nobody may be following.
-            let _ = follow.send(OutputLine { time: now, text: Bytes::copy_from_slice(text) });
+        if let Some(follow) = &state.follow
+            && follow.send(OutputLine { time: now, text: Bytes::copy_from_slice(text) }).is_err()
+        {
+            // Nobody follows any more.
+            state.follow = None;
         }
         Ok(())
     }
 
     /// Nothing more comes: who follows has reached the end.
     pub fn end(&self) {
-        self.state().follow = None;
+        let mut state = self.state();
+        (state.has_ended, state.follow) = (true, None);
     }
 
     /// What stands in it, at most the last lines, and what comes; no line is in both or in neither.
     pub fn open(&self, last: Option<usize>) -> io::Result<(Vec<OutputLine>, Option<broadcast::Receiver<OutputLine>>)> {
-        let state = self.state();
-        let coming = state.follow.as_ref().map(broadcast::Sender::subscribe);
+        let mut state = self.state();
+        let coming = (!state.has_ended).then(|| {
+            let follow = state.follow.get_or_insert_with(|| broadcast::channel(FOLLOWED).0);
+            follow.subscribe()
+        });
         Ok((read_log(&self.inner.folder, last)?, coming))
     }
 
     /// Adds everything that is read, line by line, until the other end is closed.
     pub async fn take<R: AsyncRead + Unpin>(self, stream: OutputStream, mut from: R, clock: fn() -> Timestamp) {
-        let (mut line, mut part, mut pace) = (Vec::new(), vec![0; 4096], OutputPace::new());
+        let (mut line, mut part, mut pace) = (Vec::new(), vec![0; FIRST_PART], OutputPace::new());
         loop {
             let count = match from.read(&mut part).await {
                 Ok(0) | Err(_) => break,
                 Ok(count) => count,
             };
-            let lines = part[..count].split(|byte| *byte == b'\n').count();
+            let is_full = count == part.len();
+            let lines = part[..count].iter().filter(|byte| **byte == b'\n').count();
             pace.keep(count + lines * LINE_COST).await;
             for byte in &part[..count] {
                 if *byte != b'\n' {
@@ -142,6 +154,9 @@ impl OutputLog {
                     self.add_or_drop(stream, &line, clock());
                     line.clear();
                 }
+            }
+            if is_full && count < LARGEST_PART {
+                part = vec![0; count * 2];
             }
         }
         if !line.is_empty() {

@@ -1,4 +1,4 @@
-//! What is done on this machine for pods: files, processes, their output, and what a killed runner left.
+//! What is done on this machine for pods: files, processes, their output, what they use, and what a killed runner left.
 
 pub mod beneath;
 pub mod cgroups;
@@ -8,5 +8,8 @@ pub mod leftovers;
 pub mod logs;
 mod low_ports;
 pub mod measures;
+pub mod pod_usage;
 pub mod processes;
+pub mod programs;
+pub mod reach;
 pub mod run_notes;

@@ -7,18 +7,20 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::authentication::v1::BoundObjectReference;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::{ConfigMap, Container, Secret, ServiceAccount, Volume};
+use k8s_openapi::api::core::v1::{ConfigMap, Container, PersistentVolumeClaim, Secret, ServiceAccount, Volume};
 use kube::api::{Api, PostParams};
 
 use super::events::EventSort;
 use super::messages::message_path;
 use super::worker::{PodFact, PodWorker};
 use crate::machine::beneath::{below_root, beneath};
-use crate::machine::files::{FileOwner, keep_file, make_folder, open_folder, put_files};
+use crate::machine::files::{FileOwner, claim_folder, keep_file, make_folder, open_folder, put_files};
 use crate::machine::init::{LaunchOrder, LaunchUser};
-use crate::machine::processes::{ContainerLaunch, find_executable};
+use crate::machine::processes::ContainerLaunch;
+use crate::machine::programs::program_file;
 use crate::network::{ADDRESS_VARIABLE, NODE_ADDRESS};
-use crate::pod::containers::{namespace, uid};
+use crate::pod::claims::is_bound;
+use crate::pod::containers::{containers, namespace, uid};
 use crate::pod::environment::container_command;
 use crate::pod::identity::{ProcessUser, RunnerUser, fs_group, process_user};
 use crate::pod::lifecycle::{hook, post_start};
@@ -64,10 +66,27 @@ impl PodWorker {
                 let wait =
                     SignedDuration::from_millis(500 << self.mount_failures.min(8)).min(SignedDuration::from_secs(122));
                 self.mount_failures += 1;
+                let is_told = self.mount_failures > 1 || !self.waits_for_claims();
                 let again = self.context.now().saturating_add(wait).expect("a span of seconds");
                 self.record.volumes = VolumesState::Failed { again };
-                self.tell(EventSort::Warning, "FailedMount", why, None).await;
+                // A claim that came with the pod is bound in a moment.
+                if is_told {
+                    self.tell(EventSort::Warning, "FailedMount", why, None).await;
+                }
             }
+        }
+    }
+
+    fn waits_for_claims(&self) -> bool {
+        self.sources.claims.values().any(|claim| !is_bound(claim))
+    }
+
+    /// A claim has changed: who waits for it tries again.
+    pub(super) fn claim_changed(&mut self, name: &str) {
+        if let VolumesState::Failed { again } = &mut self.record.volumes
+            && references(&self.pod).claims.contains(name)
+        {
+            *again = self.context.now();
         }
     }
 
@@ -122,10 +141,20 @@ impl PodWorker {
             VolumeContent::Empty => open_folder(&folder, owner, fs_group(&self.pod)),
             VolumeContent::Claim { name } => {
                 let claim = self.context.folders.claim(namespace(&self.pod), &name);
-                open_folder(&claim, owner, fs_group(&self.pod)).and_then(|()| link(&claim, &folder))
+                claim_folder(&claim, owner, self.claim_mode()).and_then(|()| link(&claim, &folder))
             }
         };
         put.map_err(|error| error.to_string())
+    }
+
+    /// Who gets into a claim: its group, or everybody where the pod's containers are of several; what is made in it is the group's
+    /// that the pod names for that.
+    fn claim_mode(&self) -> u32 {
+        let groups: BTreeSet<Option<u32>> =
+            containers(&self.pod).iter().map(|one| self.user_of(one.spec).ok().map(|user| user.group)).collect();
+        let group = fs_group(&self.pod);
+        let mode = if groups.len() == 1 || group.is_some() { 0o770 } else { 0o777 };
+        if group.is_some() { mode | 0o2000 } else { mode }
     }
 
     /// Whose the pod's files are: its first container's user.
@@ -146,7 +175,8 @@ impl PodWorker {
         let (client, space) = (self.context.client.clone(), namespace(&self.pod).to_owned());
         let found = references(&self.pod);
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &space);
-        let secrets: Api<Secret> = Api::namespaced(client, &space);
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), &space);
+        let claims: Api<PersistentVolumeClaim> = Api::namespaced(client, &space);
         let mut sources = PodSources { host_address: NODE_ADDRESS.to_string(), ..PodSources::default() };
         sources.pod_address = self.pod_address();
         sources.services = self.context.network.variables(&self.pod);
@@ -157,6 +187,10 @@ impl PodWorker {
         for name in found.secrets {
             let secret = secrets.get_opt(&name).await.map_err(|error| error.to_string())?;
             sources.secrets.extend(secret.map(|secret| (name, secret)));
+        }
+        for name in found.claims {
+            let claim = claims.get_opt(&name).await.map_err(|error| error.to_string())?;
+            sources.claims.extend(claim.map(|claim| (name, claim)));
         }
         self.tokens(found.tokens, &mut sources).await?;
         Ok(sources)
@@ -197,6 +231,9 @@ impl PodWorker {
         let Some(spec) = self.container(container) else { return };
         let (now, limits) = (self.context.now(), self.context.settings.limits);
         self.record.container_mut(container).starts(now, limits);
+        if self.simulate(&spec).await {
+            return;
+        }
         match self.try_start(&spec).await {
             Ok(id) => {
                 let has_hook = hook(post_start(&spec));
@@ -239,7 +276,7 @@ impl PodWorker {
         self.tell(EventSort::Normal, "Pulled", message, Some(&spec.name)).await;
         let executable = match invocation.executable {
             Executable::Own => self.context.settings.executable.clone(),
-            Executable::Named(name) => find_executable(&name)
+            Executable::Named(name) => program_file(&name)
                 .ok_or_else(|| NotStarted::Ended(format!("{name} is not installed on this machine: install it")))?,
         };
         self.begin_group(spec).await.map_err(|why| self.config_error(why))?;

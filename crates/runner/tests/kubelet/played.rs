@@ -14,7 +14,7 @@ use kube::discovery::ApiResource;
 use portolan_apiserver::{ApiServer, Config, Workloads};
 use portolan_runner::machine::leftovers::process_count;
 use portolan_runner::network::NetworkSettings;
-use portolan_runner::node::{PodOutputs, PodRunner, RunOutput, RunnerSettings, WhichRun};
+use portolan_runner::node::{PodOutputs, PodRunner, RunOutput, RunnerSettings, WhichRun, WithoutProgram};
 use portolan_runner::pod::backoff::BackoffLimits;
 use portolan_runner::pod::limits::PodBounds;
 use serde_json::{Value, json};
@@ -86,6 +86,7 @@ fn settings(home: &TempDir, bounds: PodBounds) -> RunnerSettings {
         limits,
         bounds,
         network: NetworkSettings::default(),
+        without_program: WithoutProgram::default(),
     }
 }
 
@@ -355,6 +356,7 @@ async fn pods_run_again_with_the_next_runner_and_their_claims_are_kept() {
     let row = Row { spec: json!({"containers": [container], "volumes": [claim]}), ..bare_row() };
     let stage = Stage::of(row).await;
     let scene = &stage.scene;
+    scene.put(&json!({"kind": "PersistentVolumeClaim", "name": "kept"})).await;
     scene.create().await;
     scene.until(|pod| pod["status"]["containerStatuses"][0]["ready"] == true).await.unwrap();
     let kept = scene.home.path().join("runner/claims/default/kept/f");
@@ -386,6 +388,7 @@ async fn a_settled_pod_costs_no_writes_however_often_it_is_probed() {
     let claim = json!({"name": "v", "persistentVolumeClaim": {"claimName": "probes"}});
     let stage = Stage::of(Row { spec: json!({"containers": [container], "volumes": [claim]}), ..bare_row() }).await;
     let scene = &stage.scene;
+    scene.put(&json!({"kind": "PersistentVolumeClaim", "name": "probes"})).await;
     scene.create().await;
     let probes = scene.home.path().join("runner/claims/default/probes/f");
     let probed = |times: usize| std::fs::read_to_string(&probes).is_ok_and(|text| text.lines().count() >= times);

@@ -101,6 +101,7 @@ pub(crate) fn settings(home: &Path) -> RunnerSettings {
         limits: BackoffLimits::default(),
         bounds: portolan_runner::pod::limits::PodBounds::default(),
         network: NetworkSettings::default(),
+        without_program: portolan_runner::node::WithoutProgram::default(),
     }
 }
 

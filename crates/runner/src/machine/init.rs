@@ -5,13 +5,15 @@
 //! program ever runs that a later runner would not find.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use rustix::fs::{Gid, Mode, Uid};
-use rustix::process::{Resource, Rlimit, setrlimit, umask};
+use rustix::io::{read, retry_on_intr};
+use rustix::process::{Resource, Rlimit, ioctl_tiocsctty, setrlimit, setsid, umask};
+use rustix::stdio::stdin;
 use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +33,8 @@ pub struct LaunchOrder {
     pub user: Option<LaunchUser>,
     /// How much it may have.
     pub limits: LaunchLimits,
+    /// What it reads.
+    pub input: LaunchInput,
     /// Where to say why it did not start.
     pub report: PathBuf,
 }
@@ -44,6 +48,18 @@ pub struct LaunchUser {
     pub group: u32,
     /// Further groups.
     pub groups: Vec<u32>,
+}
+
+/// What a process reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LaunchInput {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What its starter writes after the byte that tells it to go on.
+    Starter,
+    /// A terminal, which takes what it writes as well.
+    Terminal(PathBuf),
 }
 
 /// How much a process may have; as much as the runner where nothing is said.
@@ -68,8 +84,9 @@ pub fn become_program(order: &str) -> ExitCode {
             return ExitCode::from(NOT_STARTED);
         }
     };
+    // Not a byte more: the rest may be its program's.
     let mut go = [0];
-    if io::stdin().read_exact(&mut go).is_err() {
+    if !retry_on_intr(|| read(stdin(), &mut go)).is_ok_and(|count| count == 1) {
         return ExitCode::from(NOT_STARTED);
     }
     let (step, error) = order.carry_out();
@@ -87,7 +104,7 @@ impl LaunchOrder {
         };
         let (step, error) = match self.prepare() {
             Err(failed) => failed,
-            Ok(()) => (format!("exec {}", self.executable.display()), self.execute()),
+            Ok(terminal) => (format!("exec {}", self.executable.display()), self.execute(terminal)),
         };
         let text = format!("{step}: {error}");
         // The exit code tells that it did not start; why is in the log as well.
@@ -95,18 +112,43 @@ impl LaunchOrder {
         (step, error)
     }
 
-    fn prepare(&self) -> Result<(), (String, io::Error)> {
+    fn prepare(&self) -> Result<Option<fs::File>, (String, io::Error)> {
         umask(Mode::from_raw_mode(0o022));
         self.limits.set().map_err(|error| ("setting limits".to_owned(), error))?;
+        let terminal = self.take_terminal().map_err(|error| ("taking a terminal".to_owned(), error))?;
         if let Some(user) = &self.user {
             user.become_it().map_err(|error| (format!("becoming user {}", user.user), error))?;
         }
         set_no_new_privs(true).map_err(|error| ("giving up further privileges".to_owned(), error.into()))?;
-        std::env::set_current_dir(&self.folder).map_err(|error| (format!("chdir to {}", self.folder.display()), error))
+        std::env::set_current_dir(&self.folder)
+            .map_err(|error| (format!("chdir to {}", self.folder.display()), error))?;
+        Ok(terminal)
     }
 
-    fn execute(&self) -> io::Error {
-        Command::new(&self.executable).args(&self.arguments).stdin(Stdio::null()).exec()
+    /// Begins a session of its own whose terminal is the one that is named. It is given to the user that the process becomes.
+    fn take_terminal(&self) -> io::Result<Option<fs::File>> {
+        let LaunchInput::Terminal(path) = &self.input else { return Ok(None) };
+        setsid()?;
+        let terminal = fs::File::options().read(true).write(true).open(path)?;
+        ioctl_tiocsctty(&terminal)?;
+        if let Some(user) = &self.user {
+            std::os::unix::fs::fchown(&terminal, Some(user.user), None)?;
+        }
+        Ok(Some(terminal))
+    }
+
+    fn execute(&self, terminal: Option<fs::File>) -> io::Error {
+        let mut command = Command::new(&self.executable);
+        command.args(&self.arguments);
+        if self.input == LaunchInput::Nothing {
+            command.stdin(Stdio::null());
+        }
+        if let Some(terminal) = terminal {
+            let ends = (terminal.try_clone(), terminal.try_clone());
+            let (Ok(output), Ok(errors)) = ends else { return io::Error::last_os_error() };
+            command.stdin(terminal).stdout(output).stderr(errors);
+        }
+        command.exec()
     }
 }
 

@@ -6,3 +6,4 @@ pub mod leftovers;
 pub mod logs;
 pub mod processes;
 pub mod run_notes;
+pub mod terminal;

@@ -5,11 +5,14 @@
 //! ```
 
 mod commands;
+mod doors;
 mod events;
+mod exec;
 mod folders;
 mod log_source;
 mod output;
 mod pods;
+mod port_forward;
 mod probing;
 mod registration;
 mod starting;
@@ -33,6 +36,7 @@ use crate::pod::downward::NodeCapacity;
 use crate::pod::identity::{RunnerUser, free_user};
 use events::EventRecorder;
 use folders::RunnerFolders;
+pub use doors::PodDoors;
 pub use output::{PodOutputs, RunOutput, WhichRun};
 
 /// How long pods may take to end when the runner stops; then they are killed.
@@ -69,6 +73,7 @@ pub struct PodRunner {
     stop: watch::Sender<bool>,
     following: JoinHandle<()>,
     outputs: PodOutputs,
+    doors: PodDoors,
 }
 
 /// What all workers share.
@@ -81,6 +86,7 @@ struct NodeContext {
     capacity: NodeCapacity,
     recorder: EventRecorder,
     outputs: PodOutputs,
+    doors: PodDoors,
     users: Mutex<TakenUsers>,
 }
 
@@ -106,13 +112,14 @@ impl PodRunner {
         registration::register(&client, &settings.node, &capacity)
             .await
             .map_err(|error| RunnerError::Node(Box::new(error)))?;
-        let outputs = PodOutputs::new(folders.clone());
+        let (outputs, doors) = (PodOutputs::new(folders.clone()), PodDoors::default());
         let context = Arc::new(NodeContext {
             recorder: EventRecorder::new(client.clone(), &settings.node),
             launcher: Launcher::new(settings.executable.clone(), notes),
             user: registration::own_user(),
             users: Mutex::default(),
             outputs: outputs.clone(),
+            doors: doors.clone(),
             client,
             settings,
             folders,
@@ -120,12 +127,17 @@ impl PodRunner {
         });
         let (stop, stopping) = watch::channel(false);
         let following = tokio::spawn(pods::follow(context, stopping));
-        Ok(Self { stop, following, outputs })
+        Ok(Self { stop, following, outputs, doors })
     }
 
     /// What containers write, for `kubectl logs`.
     pub fn outputs(&self) -> PodOutputs {
         self.outputs.clone()
+    }
+
+    /// The ways into pods, for `kubectl exec` and `kubectl port-forward`.
+    pub fn doors(&self) -> PodDoors {
+        self.doors.clone()
     }
 
     /// Ends all pods' processes; the pods stay, and run again with the next runner.

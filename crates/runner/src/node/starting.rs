@@ -13,7 +13,7 @@ use kube::api::{Api, PostParams};
 use super::events::EventSort;
 use super::worker::{PodFact, PodWorker};
 use crate::machine::files::{FileOwner, make_folder, put_files};
-use crate::machine::init::{LaunchLimits, LaunchOrder, LaunchUser};
+use crate::machine::init::{LaunchInput, LaunchLimits, LaunchOrder, LaunchUser};
 use crate::machine::processes::{ContainerLaunch, find_executable};
 use crate::pod::containers::{namespace, uid};
 use crate::pod::environment::container_command;
@@ -336,6 +336,7 @@ impl PodWorker {
             folder: files.folder.clone(),
             user: files.user.clone(),
             limits: LaunchLimits::default(),
+            input: LaunchInput::Nothing,
             report,
         };
         let (id, container) = (uuid::Uuid::new_v4().to_string(), spec.name.clone());

@@ -10,9 +10,10 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
 use super::NodeContext;
-use super::commands::SideProcesses;
+use super::commands::{SideCommands, SideProcesses};
 use super::events::EventSort;
 use super::starting::ContainerFiles;
 use crate::machine::processes::{ProcessEnd, ProcessHandle};
@@ -47,6 +48,8 @@ pub(super) enum PodFact {
     PostStart { container: String, id: String, outcome: Result<(), String> },
     PreStop { container: String, id: String, outcome: Result<(), String> },
     Probed { container: String, id: String, kind: ProbeKind, began: Timestamp, outcome: Result<ProbeOutcome, String> },
+    /// Somebody wants to run something beside a container.
+    Asked { container: String, answer: oneshot::Sender<Option<SideCommands>> },
 }
 
 /// The worker of a pod.
@@ -78,6 +81,7 @@ impl PodWorker {
         let (teller, facts) = unbounded_channel();
         let record = resumed_record(&pod, context.now());
         let user = context.take_user();
+        context.doors.open(uid(&pod), teller.clone());
         Self {
             context,
             pod,
@@ -114,6 +118,7 @@ impl PodWorker {
                 break;
             }
         }
+        self.context.doors.close(uid(&self.pod));
         if let Some(user) = self.user {
             self.context.give_back_user(user);
         }
@@ -303,6 +308,10 @@ impl PodWorker {
                 if let Some(stop) = self.run_of(&container, &id).and_then(|running| running.stop.as_mut()) {
                     stop.pre_stop = failed;
                 }
+            }
+            PodFact::Asked { container, answer } => {
+                // Who asked may have gone.
+                let _ = answer.send(self.side_commands(&container));
             }
             PodFact::Probed { container, id, kind, began, outcome } => {
                 self.probed(&container, &id, kind, began, outcome).await;

@@ -33,7 +33,11 @@ async fn ask(port: u16, path: &str) -> String {
 fn echo(port: u16, text: &str) -> Value {
     let arguments = [format!("--port={port}"), format!("--text={text}")];
     let probe = json!({"tcpSocket": {"port": port}, "periodSeconds": 1});
-    json!({"containers": [{"name": "a", "image": "portolan-echo", "args": arguments, "readinessProbe": probe}]})
+    // Another user may not reach the executable in this checkout.
+    let own = json!({"runAsUser": rustix::process::geteuid().as_raw()});
+    json!({"containers": [
+        {"name": "a", "image": "portolan-echo", "args": arguments, "readinessProbe": probe, "securityContext": own},
+    ]})
 }
 
 fn is_ready(pod: &Value) -> bool {

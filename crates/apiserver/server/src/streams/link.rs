@@ -10,7 +10,9 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig};
 
 /// Messages that wait in either direction.
 const MOST_WAITING: usize = 8;
@@ -98,7 +100,9 @@ where
         }
     };
     if said == Said::Everything {
-        farewell(sink.close(), discard(&mut stream)).await;
+        // Clients take an end without a code for a connection that broke.
+        let end = CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::default() };
+        farewell(sink.send(Message::Close(Some(end))), discard(&mut stream)).await;
     }
 }
 

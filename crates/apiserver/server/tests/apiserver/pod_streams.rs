@@ -157,7 +157,11 @@ async fn heard(socket: &mut Socket) -> [String; 4] {
                 let (channel, text) = bytes.split_first().unwrap();
                 channels[usize::from(*channel)].push_str(&String::from_utf8_lossy(text));
             }
-            Message::Close(_) => break,
+            Message::Close(end) => {
+                // An end without a code is a connection that broke.
+                assert!(end.is_some_and(|end| u16::from(end.code) == 1000));
+                break;
+            }
             _ => {}
         }
     }

@@ -31,6 +31,7 @@ pub use family::event::{to_core_v1, to_events_v1};
 pub use family::service;
 pub use kinds::{Generation, KINDS, Kind, SCALE, TOKEN_REQUEST, schema};
 pub use meta::NameRule;
+pub use pod::{AccountNeed, account_need, admit_account};
 pub use pod::{prepare_ephemeral_containers, prepare_resize, validate_ephemeral_containers, validate_resize};
 pub use selectors::{field_value, selectable};
 pub use strategy::{admit_create, admit_update, prepare_create, prepare_status_update, prepare_update, set_defaults};

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use portolan_apiserver::{ApiServer, Config, RunningServer, Workloads};
+use portolan_apiserver::{Accounts, ApiServer, Config, RunningServer, Workloads};
 
 use crate::server::PeerServer;
 
@@ -25,7 +25,9 @@ impl Embedded {
 
     /// The same, with or without the controllers of workloads.
     pub async fn start_with(workloads: Workloads) -> Result<Self, EmbeddedError> {
-        let config = Config { data_dir: None, workloads, ..Config::default() };
+        // As the real server beside it is set up: where controllers are compared, pods do not wait for accounts.
+        let accounts = if workloads == Workloads::On { Accounts::Ignored } else { Accounts::Required };
+        let config = Config { data_dir: None, workloads, accounts, ..Config::default() };
         let api = ApiServer::open(config).await.map_err(|error| EmbeddedError(error.to_string()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let running = api.serve(address).await.map_err(|error| EmbeddedError(error.to_string()))?;

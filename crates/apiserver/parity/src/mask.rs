@@ -16,6 +16,9 @@ static UID: LazyLock<Regex> =
 static TIME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").expect("a constant"));
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(10\.0|127\.78)\.\d+\.\d+$").expect("a constant"));
+/// The volume with the token of a pod's account, as admission names it.
+static TOKEN_VOLUME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("^kube-api-access-[bcdfghjklmnpqrstvwxz2456789]{5}$").expect("a constant"));
 /// What follows is worded by the parser of JSON or YAML, which is another one here.
 static PARSER: LazyLock<Regex> = LazyLock::new(|| {
     let introductions = [
@@ -127,6 +130,7 @@ impl Masker {
             "serverAddress" => "<address>".to_owned(),
             "serverRelativeURL" => text.split_once("?hash=").map_or_else(|| text.to_owned(), |(url, _)| url.to_owned()),
             "continue" if !text.is_empty() => "<continue>".to_owned(),
+            "name" if TOKEN_VOLUME.is_match(text) => "kube-api-access-<random>".to_owned(),
             _ => TIME.replace_all(&self.uid(text), "<time>").into_owned(),
         }
     }

@@ -7,10 +7,13 @@ use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
+use crate::Config;
 use crate::access::{AccessControl, TokenKey};
 use crate::encode::{self, TypeMeta};
 use crate::pod_logs::PodLogs;
+use crate::pod_streams::PodStreams;
 use crate::registry::{Registry, Resource};
 use crate::store::{Store, StoredObject};
 
@@ -24,12 +27,24 @@ pub struct PageLimits {
     pub body_bytes: usize,
     /// Watches open at once.
     pub watches: usize,
+    /// Connections into pods open at once.
+    pub streams: usize,
 }
 
 impl Default for PageLimits {
     fn default() -> Self {
-        Self { body_bytes: 3 << 20, watches: 4096 }
+        Self { body_bytes: 3 << 20, watches: 4096, streams: 256 }
     }
+}
+
+/// Whether new pods need the account that they run as, and get its token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accounts {
+    /// A pod whose account is not there is refused.
+    Required,
+    /// They are not looked at: for tests whose pods nobody runs, and worlds without accounts.
+    #[default]
+    Ignored,
 }
 
 pub(crate) struct Api {
@@ -37,24 +52,32 @@ pub(crate) struct Api {
     registry: RwLock<Arc<Registry>>,
     pub(crate) clock: Clock,
     pub(crate) limits: PageLimits,
+    pub(crate) accounts: Accounts,
     random: Mutex<StdRng>,
     pub(crate) open_watches: AtomicUsize,
     pub(crate) access: AccessControl,
     pod_logs: RwLock<Option<Arc<dyn PodLogs>>>,
+    pod_streams: RwLock<Option<Arc<dyn PodStreams>>>,
+    /// Places for connections into pods.
+    pub(crate) streams: Arc<Semaphore>,
 }
 
 impl Api {
-    pub(crate) fn new(store: Store, clock: Clock, limits: PageLimits, seed: Option<u64>, key: TokenKey) -> Self {
-        let random = seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64);
+    pub(crate) fn new(store: Store, config: &Config, key: TokenKey) -> Self {
+        let random = config.seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64);
+        let (clock, limits, accounts) = (config.clock.clone(), config.limits, config.accounts);
         Self {
             store,
             registry: RwLock::new(Arc::new(Registry::new())),
             clock,
             limits,
+            accounts,
             random: Mutex::new(random),
             open_watches: AtomicUsize::new(0),
             access: AccessControl::new(key),
             pod_logs: RwLock::new(None),
+            pod_streams: RwLock::new(None),
+            streams: Arc::new(Semaphore::new(limits.streams)),
         }
     }
 
@@ -74,6 +97,15 @@ impl Api {
 
     pub(crate) fn set_pod_logs(&self, logs: Arc<dyn PodLogs>) {
         *self.pod_logs.write().expect("only swapped") = Some(logs);
+    }
+
+    /// What lets others into pods, once something runs them.
+    pub(crate) fn pod_streams(&self) -> Option<Arc<dyn PodStreams>> {
+        self.pod_streams.read().expect("only swapped").clone()
+    }
+
+    pub(crate) fn set_pod_streams(&self, streams: Arc<dyn PodStreams>) {
+        *self.pod_streams.write().expect("only swapped") = Some(streams);
     }
 
     /// Serves a CRD's resources from now on; none takes them away.

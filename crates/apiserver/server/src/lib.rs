@@ -19,6 +19,7 @@ mod negotiate;
 mod object;
 mod openapi;
 mod pod_logs;
+mod pod_streams;
 mod registry;
 mod request;
 mod selector;
@@ -28,6 +29,7 @@ mod snapshot;
 pub mod status;
 pub mod store;
 mod strategy;
+mod streams;
 mod table;
 mod warnings;
 
@@ -39,10 +41,11 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-pub use api::{Clock, PageLimits};
+pub use api::{Accounts, Clock, PageLimits};
 pub use controllers::Workloads;
 pub use credentials::CredentialsError;
 pub use pod_logs::{LogError, LogLine, LogRun, LogSource, PodLog, PodLogs};
+pub use pod_streams::{ExecOrder, ExecSession, PodPort, PodSocket, PodStreams, StreamRefusal, TerminalSize};
 pub use server::{RunningServer, StartError};
 pub use service::{ApiBody, ApiService};
 pub use snapshot::ServerSnapshot;
@@ -70,6 +73,8 @@ pub struct Config {
     pub seed: Option<u64>,
     /// Whether the controllers of workloads run.
     pub workloads: Workloads,
+    /// Whether new pods need their account.
+    pub accounts: Accounts,
 }
 
 impl Default for Config {
@@ -81,6 +86,7 @@ impl Default for Config {
             history: HistoryLimits::default(),
             seed: None,
             workloads: Workloads::Off,
+            accounts: Accounts::default(),
         }
     }
 }
@@ -117,7 +123,7 @@ impl ApiServer {
             None => TokenKey::in_memory(),
             Some(directory) => TokenKey::load_or_generate(&directory.join("pki"))?,
         };
-        let api = Arc::new(Api::new(store, config.clock, config.limits, config.seed, key));
+        let api = Arc::new(Api::new(store, &config, key));
         bootstrap(&api).await;
         classes::bootstrap(&api).await;
         access::bootstrap::run(&api).await;
@@ -129,7 +135,7 @@ impl ApiServer {
     /// called inside a tokio runtime.
     pub async fn open_from(config: Config, snapshot: &ServerSnapshot) -> Self {
         let store = Store::open(Box::new(snapshot.journal()), config.history).expect("memory is read without errors");
-        let api = Arc::new(Api::new(store, config.clock, config.limits, config.seed, TokenKey::in_memory()));
+        let api = Arc::new(Api::new(store, &config, TokenKey::in_memory()));
         api.serve_all(snapshot.registry());
         Self::start(api, None, config.workloads).await
     }
@@ -167,6 +173,17 @@ impl ApiServer {
     /// Answers `kubectl logs` from now on.
     pub fn set_pod_logs(&self, logs: Arc<dyn PodLogs>) {
         self.inner.api.set_pod_logs(logs);
+    }
+
+    /// Answers `kubectl exec` and `kubectl port-forward` from now on.
+    pub fn set_pod_streams(&self, streams: Arc<dyn PodStreams>) {
+        self.inner.api.set_pod_streams(streams);
+    }
+
+    /// Says of pods that nothing binds why they are pending, from now on: for servers beside which no runner runs.
+    pub fn tell_why_pods_wait(&self) {
+        let telling = controllers::tell_why_pods_wait(&self.inner.api);
+        self.inner.controllers.lock().expect("only pushed to").push(telling);
     }
 
     /// The store behind it.

@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::access::{self, Caller};
 use crate::answer::{Answer, AnswerContent};
 use crate::api::Api;
-use crate::call::{Call, Incoming};
+use crate::call::{Call, Incoming, Upgrade};
 use crate::negotiate::{self, MediaTypes, ObjectForm, TextFormat};
 use crate::openapi;
 use crate::request::{self, RequestRoute};
@@ -56,7 +56,7 @@ impl ApiService {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: std::fmt::Display,
     {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let route = request::route(parts.uri.path());
         let user = match self.admit(&parts, &route) {
             Ok(user) => user,
@@ -69,6 +69,11 @@ impl ApiService {
         let text = |name: header::HeaderName| {
             parts.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned()
         };
+        let upgrade = parts.headers.contains_key(header::UPGRADE).then(|| Upgrade {
+            headers: parts.headers.clone(),
+            connection: parts.extensions.remove(),
+            stopping: self.stopping.clone(),
+        });
         let incoming = Incoming {
             method: parts.method.clone(),
             path: parts.uri.path().to_owned(),
@@ -78,6 +83,7 @@ impl ApiService {
             user_agent: text(header::USER_AGENT),
             user,
             body,
+            upgrade,
         };
         let format = negotiate::accept(&incoming.accept, &[], MediaTypes::One)
             .map_or(TextFormat::Json, |accepted| accepted.format);

@@ -20,10 +20,12 @@ mod serving;
 mod stateful_set;
 #[cfg(test)]
 mod testing;
+mod unscheduled;
 mod view;
 
 pub use plan::{CREATED, Dependents, Endpoint, Event, EventType, Plan, Step, StepFailure, StepTarget};
 pub use root_certificate::RootCertificate;
+pub use unscheduled::UnscheduledPods;
 pub use view::{ObjectName, View};
 
 use serde_json::Value;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use portolan_apiserver::store::JournalError;
-use portolan_apiserver::{ApiServer, Config, StartError, Workloads};
+use portolan_apiserver::{Accounts, ApiServer, Config, StartError, Workloads};
 
 use super::print;
 use crate::failure::{Failure, Outcome};
@@ -30,8 +30,14 @@ pub(crate) struct Args {
 /// Serves until told to stop.
 pub(crate) async fn run(args: Args) -> Outcome {
     let mut stop = Signals::listen()?;
-    let config = Config { data_dir: Some(args.data_dir.clone()), workloads: Workloads::On, ..Config::default() };
+    let config = Config {
+        data_dir: Some(args.data_dir.clone()),
+        workloads: Workloads::On,
+        accounts: Accounts::Required,
+        ..Config::default()
+    };
     let server = ApiServer::open(config).await.map_err(not_started)?;
+    server.tell_why_pods_wait();
     let serving = server.serve(args.listen).await.map_err(not_started)?;
     print(&greeting(&serving.url(), &args.data_dir.join("kubeconfig")));
     stop.asked().await;

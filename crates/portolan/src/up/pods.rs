@@ -15,8 +15,6 @@ use portolan_runner::machine::reach::{RunnerPlace, runner_place};
 use portolan_runner::machine::run_notes::RunNotes;
 use portolan_runner::network::NetworkSettings;
 use portolan_runner::node::{PodRunner, PodUsage, RunnerError, RunnerSettings, UsageMeter, WithoutProgram};
-use portolan_runner::pod::backoff::BackoffLimits;
-use portolan_runner::pod::limits::PodBounds;
 
 use crate::failure::{Failure, Outcome};
 use crate::pods_page::{PATH, PodUse, PodsPage, ProgramFacts, RunnerFacts};
@@ -61,17 +59,15 @@ impl Pods {
         };
         let executable = std::env::current_exe()
             .map_err(|error| Failure::new(format!("cannot find this program's own file: {error}")))?;
+        let network = NetworkSettings { api_server: Some(served_at), ..NetworkSettings::default() };
         let settings = RunnerSettings {
-            node: NODE.to_owned(),
-            folder: place.folder.clone(),
-            executable: executable.clone(),
-            limits: BackoffLimits::default(),
-            bounds: PodBounds::default(),
-            network: NetworkSettings { api_server: Some(served_at), ..NetworkSettings::default() },
+            network,
             without_program,
+            ..RunnerSettings::new(NODE, place.folder.clone(), executable.clone())
         };
         let runner = PodRunner::start(client, settings).await.map_err(not_started)?;
         api.set_pod_logs(Arc::new(runner.outputs()));
+        api.set_pod_streams(Arc::new(runner.doors()));
         Ok(Some(Self { runner, facts: facts(mode, &place, &executable) }))
     }
 

@@ -5,14 +5,16 @@
 //! program ever runs that a later runner would not find.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use rustix::fs::{Gid, Mode, OFlags, Uid, open};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
+use rustix::io::{read, retry_on_intr};
+use rustix::process::{Resource, Rlimit, getrlimit, ioctl_tiocsctty, setrlimit, setsid, umask};
+use rustix::stdio::stdin;
 use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +36,8 @@ pub struct LaunchOrder {
     pub user: Option<LaunchUser>,
     /// How much it may have.
     pub limits: LaunchLimits,
+    /// What it reads.
+    pub input: LaunchInput,
     /// Where to say why it did not start.
     pub report: PathBuf,
 }
@@ -47,6 +51,18 @@ pub struct LaunchUser {
     pub group: u32,
     /// Further groups.
     pub groups: Vec<u32>,
+}
+
+/// What a process reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LaunchInput {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What its starter writes after the byte that tells it to go on.
+    Starter,
+    /// A terminal, which takes what it writes as well.
+    Terminal(PathBuf),
 }
 
 /// How much a process may have; as much as the runner where nothing is said.
@@ -74,14 +90,21 @@ pub fn become_program(order: &str) -> ExitCode {
             return ExitCode::from(NOT_STARTED);
         }
     };
+    // Not a byte more: the rest may be its program's.
     let mut go = [0];
-    if io::stdin().read_exact(&mut go).is_err() {
+    if !retry_on_intr(|| read(stdin(), &mut go)).is_ok_and(|count| count == 1) {
         return ExitCode::from(NOT_STARTED);
     }
     let (step, error) = order.carry_out();
     // The report was opened as the runner's user, before this process became another.
     eprintln!("pod-init: {step}: {error}");
     ExitCode::from(NOT_STARTED)
+}
+
+/// What a process has from the time when it was the runner's user.
+struct Prepared {
+    opened: Option<OwnedFd>,
+    terminal: Option<fs::File>,
 }
 
 impl LaunchOrder {
@@ -93,7 +116,7 @@ impl LaunchOrder {
         };
         let (step, error) = match self.prepare() {
             Err(failed) => failed,
-            Ok(opened) => (format!("exec {}", self.executable.display()), self.execute(opened.as_ref())),
+            Ok(prepared) => (format!("exec {}", self.executable.display()), self.execute(&prepared)),
         };
         let text = format!("{step}: {error}");
         // The exit code tells that it did not start; why is in the log as well.
@@ -101,13 +124,14 @@ impl LaunchOrder {
         (step, error)
     }
 
-    /// All but the program; gives back the executable, opened by the runner's user.
-    fn prepare(&self) -> Result<Option<OwnedFd>, (String, io::Error)> {
+    /// All but the program; gives back the executable, opened by the runner's user, and the terminal.
+    fn prepare(&self) -> Result<Prepared, (String, io::Error)> {
         // Where it is not there, `exec` says so.
         let opened = open(&self.executable, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
         umask(Mode::from_raw_mode(0o022));
         self.limits.join().map_err(|error| ("joining a control group".to_owned(), error))?;
         self.limits.set().map_err(|error| ("setting limits".to_owned(), error))?;
+        let terminal = self.take_terminal().map_err(|error| ("taking a terminal".to_owned(), error))?;
         if let Some(user) = &self.user {
             low_ports::keep().map_err(|error| ("keeping the privilege for low ports".to_owned(), error))?;
             user.become_it().map_err(|error| (format!("becoming user {}", user.user), error))?;
@@ -116,25 +140,47 @@ impl LaunchOrder {
         set_no_new_privs(true).map_err(|error| ("giving up further privileges".to_owned(), error.into()))?;
         std::env::set_current_dir(&self.folder)
             .map_err(|error| (format!("chdir to {}", self.folder.display()), error))?;
-        Ok(opened)
+        Ok(Prepared { opened, terminal })
+    }
+
+    /// Begins a session of its own whose terminal is the one that is named. It is given to the user that the process becomes.
+    fn take_terminal(&self) -> io::Result<Option<fs::File>> {
+        let LaunchInput::Terminal(path) = &self.input else { return Ok(None) };
+        setsid()?;
+        let terminal = fs::File::options().read(true).write(true).open(path)?;
+        ioctl_tiocsctty(&terminal)?;
+        if let Some(user) = &self.user {
+            std::os::unix::fs::fchown(&terminal, Some(user.user), None)?;
+        }
+        Ok(Some(terminal))
     }
 
     /// An executable may lie in a folder that is closed to the pod's user, as the runner's own does below a root's home: it is
     /// executed as the file that was opened before.
-    fn execute(&self, opened: Option<&OwnedFd>) -> io::Error {
-        let error = self.command(&self.executable).exec();
-        match opened {
+    fn execute(&self, prepared: &Prepared) -> io::Error {
+        let started = |executable: &Path| match self.command(executable, prepared.terminal.as_ref()) {
+            Ok(mut command) => command.exec(),
+            Err(error) => error,
+        };
+        let error = started(&self.executable);
+        match &prepared.opened {
             Some(opened) if error.kind() == io::ErrorKind::PermissionDenied => {
-                self.command(&PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()))).exec()
+                started(&PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())))
             }
             Some(_) | None => error,
         }
     }
 
-    fn command(&self, executable: &Path) -> Command {
+    fn command(&self, executable: &Path, terminal: Option<&fs::File>) -> io::Result<Command> {
         let mut command = Command::new(executable);
-        command.arg0(&self.executable).args(&self.arguments).stdin(Stdio::null());
-        command
+        command.arg0(&self.executable).args(&self.arguments);
+        if self.input == LaunchInput::Nothing {
+            command.stdin(Stdio::null());
+        }
+        if let Some(terminal) = terminal {
+            command.stdin(terminal.try_clone()?).stdout(terminal.try_clone()?).stderr(terminal.try_clone()?);
+        }
+        Ok(command)
     }
 }
 

@@ -13,3 +13,4 @@ pub mod processes;
 pub mod programs;
 pub mod reach;
 pub mod run_notes;
+pub mod terminal;

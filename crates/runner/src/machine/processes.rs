@@ -16,10 +16,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncWriteExt as _;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinSet;
 
-use super::init::{LaunchOrder, NOT_STARTED};
+use super::init::{LaunchInput, LaunchOrder, NOT_STARTED};
 use super::leftovers::{boot_id, end_run, process_entry};
 use super::logs::{OutputLog, OutputStream};
 use super::run_notes::{POD_VARIABLE, RUN_VARIABLE, RunNote, RunNotes};
@@ -70,6 +70,19 @@ pub struct StartedProcess {
     report: PathBuf,
 }
 
+/// A process that was started for who reads and writes itself; nothing of it comes into its log.
+#[derive(Debug)]
+pub struct AttachedProcess {
+    /// The process.
+    pub process: StartedProcess,
+    /// Its input.
+    pub input: Option<ChildStdin>,
+    /// Its output.
+    pub output: Option<ChildStdout>,
+    /// Its errors.
+    pub errors: Option<ChildStderr>,
+}
+
 /// A process that runs, for who tells it something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessHandle {
@@ -93,28 +106,42 @@ impl Launcher {
 
     /// Starts a process. When this returns it is noted, and on its way to become its program.
     pub async fn launch(&self, launch: ContainerLaunch) -> io::Result<StartedProcess> {
+        let AttachedProcess { mut process, input, output, errors } = self.launch_attached(launch).await?;
+        drop(input);
+        if let Some(from) = output {
+            process.output.spawn(process.log.clone().take(OutputStream::Out, from, Timestamp::now));
+        }
+        if let Some(from) = errors {
+            process.output.spawn(process.log.clone().take(OutputStream::Error, from, Timestamp::now));
+        }
+        Ok(process)
+    }
+
+    /// Starts a process whose input and output are the caller's.
+    pub async fn launch_attached(&self, launch: ContainerLaunch) -> io::Result<AttachedProcess> {
         let mut child = self.spawn(&launch)?;
         let note = note_of(&launch, &child)?;
         self.notes.keep(&note)?;
         // It may have been killed already; then it ends like any other.
-        if let Some(mut go) = child.stdin.take() {
+        let mut input = child.stdin.take();
+        if let Some(go) = &mut input {
             let _ = go.write_all(b"g").await;
         }
-        let mut output = JoinSet::new();
-        if let Some(from) = child.stdout.take() {
-            output.spawn(launch.log.clone().take(OutputStream::Out, from, Timestamp::now));
-        }
-        if let Some(from) = child.stderr.take() {
-            output.spawn(launch.log.clone().take(OutputStream::Error, from, Timestamp::now));
-        }
+        let (output, errors) = (child.stdout.take(), child.stderr.take());
         let (notes, log, report) = (self.notes.clone(), launch.log, launch.order.report);
-        Ok(StartedProcess { note, notes, child, output, log, report })
+        let process = StartedProcess { note, notes, child, output: JoinSet::new(), log, report };
+        Ok(AttachedProcess { process, input, output, errors })
     }
 
     /// A process that waits to be told to go on, in a group of its own.
     fn spawn(&self, launch: &ContainerLaunch) -> io::Result<Child> {
         let order = serde_json::to_string(&launch.order)?;
-        Command::new(&self.own)
+        let mut command = Command::new(&self.own);
+        if !matches!(launch.order.input, LaunchInput::Terminal(_)) {
+            // Who is to have a terminal begins a session, which the leader of a group cannot.
+            command.process_group(0);
+        }
+        command
             .arg(INIT_COMMAND)
             .arg(order)
             .env_clear()
@@ -125,7 +152,6 @@ impl Launcher {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .spawn()
     }
 }

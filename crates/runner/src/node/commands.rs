@@ -10,7 +10,7 @@ use super::NodeContext;
 use super::probing::{http_answer, port_number};
 use super::starting::ContainerFiles;
 use super::worker::{PodFact, PodWorker};
-use crate::machine::init::{LaunchLimits, LaunchOrder};
+use crate::machine::init::{LaunchInput, LaunchLimits, LaunchOrder};
 use crate::machine::logs::OutputLog;
 use crate::machine::processes::{ContainerLaunch, ProcessEnd, ProcessHandle, StartedProcess};
 use crate::machine::programs::program_file;
@@ -46,7 +46,7 @@ struct SideTable {
 
 impl SideProcesses {
     /// Takes a process in; false where its run has ended already.
-    fn add(&self, run: &str, process: ProcessHandle) -> bool {
+    pub(super) fn add(&self, run: &str, process: ProcessHandle) -> bool {
         let mut table = self.inner.lock().expect("nobody panics with it");
         if table.ended.contains(run) {
             return false;
@@ -55,7 +55,7 @@ impl SideProcesses {
         true
     }
 
-    fn remove(&self, process: &ProcessHandle) {
+    pub(super) fn remove(&self, process: &ProcessHandle) {
         self.inner.lock().expect("nobody panics with it").live.retain(|(_, other)| other != process);
     }
 
@@ -145,7 +145,7 @@ impl SideCommands {
         Err(format!("command timed out: {command:?} timed out after {}s", within.as_secs()))
     }
 
-    fn launch(&self, command: &[String]) -> Result<ContainerLaunch, String> {
+    pub(super) fn launch(&self, command: &[String]) -> Result<ContainerLaunch, String> {
         let image = self.container.image.as_deref().unwrap_or_default();
         let command: Vec<String> = command.iter().map(|word| substituted(word, &self.files.mounts)).collect();
         let program = program_of(image).map_err(|error| error.to_string())?;
@@ -163,6 +163,7 @@ impl SideCommands {
             folder: self.files.folder.clone(),
             user: self.files.user.clone(),
             limits: self.limits.clone(),
+            input: LaunchInput::Nothing,
             report: folder.join("report"),
         };
         let (container, environment) = (self.container.name.clone(), self.files.environment.clone());
@@ -171,7 +172,7 @@ impl SideCommands {
 }
 
 /// The folder of a command that has ended.
-fn remove(report: &std::path::Path) {
+pub(super) fn remove(report: &std::path::Path) {
     if let Some(folder) = report.parent() {
         // It goes with the pod at the latest.
         let _ = std::fs::remove_dir_all(folder);

@@ -7,12 +7,15 @@
 mod bounding;
 mod claims;
 mod commands;
+mod doors;
 mod events;
+mod exec;
 mod folders;
 mod log_source;
 mod messages;
 mod output;
 mod pods;
+mod port_forward;
 mod probing;
 mod registration;
 mod simulating;
@@ -42,6 +45,7 @@ use crate::pod::backoff::BackoffLimits;
 use crate::pod::downward::NodeCapacity;
 use crate::pod::identity::RunnerUser;
 use crate::pod::limits::PodBounds;
+pub use doors::PodDoors;
 use events::EventRecorder;
 use folders::RunnerFolders;
 pub use output::{PodOutputs, RunOutput, WhichRun};
@@ -70,6 +74,21 @@ pub struct RunnerSettings {
     pub network: NetworkSettings,
     /// What becomes of containers whose image no program stands for.
     pub without_program: WithoutProgram,
+}
+
+impl RunnerSettings {
+    /// A node with these files and what runners usually have.
+    pub fn new(node: &str, folder: PathBuf, executable: PathBuf) -> Self {
+        Self {
+            node: node.to_owned(),
+            folder,
+            executable,
+            limits: BackoffLimits::default(),
+            bounds: PodBounds::default(),
+            network: NetworkSettings::default(),
+            without_program: WithoutProgram::default(),
+        }
+    }
 }
 
 /// What becomes of containers whose image no program of this machine stands for.
@@ -106,6 +125,7 @@ pub struct PodRunner {
     outputs: PodOutputs,
     network: Network,
     meter: UsageMeter,
+    doors: PodDoors,
 }
 
 /// What all workers share.
@@ -119,6 +139,7 @@ struct NodeContext {
     recorder: EventRecorder,
     outputs: PodOutputs,
     network: Network,
+    doors: PodDoors,
     users: PodUsers,
     /// Namespace and name of each pod that has a worker, by its uid.
     names: Mutex<HashMap<String, (String, String)>>,
@@ -153,7 +174,7 @@ impl PodRunner {
         let network = Network::start(client.clone(), &settings.node, settings.executable.clone(), network)
             .await
             .map_err(|error| RunnerError::Network(Box::new(error)))?;
-        let outputs = PodOutputs::new(folders.clone());
+        let (outputs, doors) = (PodOutputs::new(folders.clone()), PodDoors::default());
         let context = Arc::new(NodeContext {
             recorder: EventRecorder::new(client.clone(), &settings.node),
             launcher: Launcher::new(settings.executable.clone(), notes),
@@ -164,6 +185,7 @@ impl PodRunner {
             cgroups,
             outputs: outputs.clone(),
             network: network.clone(),
+            doors: doors.clone(),
             client,
             settings,
             folders,
@@ -174,7 +196,7 @@ impl PodRunner {
         let (stop, stopping) = watch::channel(false);
         let meter = UsageMeter::of(context.clone());
         let following = tokio::spawn(pods::follow(context, stopping));
-        Ok(Self { stop, following, watching, outputs, network, meter })
+        Ok(Self { stop, following, watching, outputs, network, meter, doors })
     }
 
     /// What users must know of this runner who expect that of a kubelet.
@@ -195,6 +217,11 @@ impl PodRunner {
     /// What pods use, for who asks.
     pub fn meter(&self) -> UsageMeter {
         self.meter.clone()
+    }
+
+    /// The ways into pods, for `kubectl exec` and `kubectl port-forward`.
+    pub fn doors(&self) -> PodDoors {
+        self.doors.clone()
     }
 
     /// Ends all pods' processes; the pods stay, and run again with the next runner.

@@ -15,7 +15,7 @@ use super::messages::message_path;
 use super::worker::{PodFact, PodWorker};
 use crate::machine::beneath::{below_root, beneath};
 use crate::machine::files::{FileOwner, claim_folder, keep_file, make_folder, open_folder, put_files};
-use crate::machine::init::{LaunchOrder, LaunchUser};
+use crate::machine::init::{LaunchInput, LaunchOrder, LaunchUser};
 use crate::machine::processes::ContainerLaunch;
 use crate::machine::programs::program_file;
 use crate::network::{ADDRESS_VARIABLE, NODE_ADDRESS};
@@ -413,6 +413,7 @@ impl PodWorker {
             folder: files.folder.clone(),
             user: files.user.clone(),
             limits: self.launch_limits(spec, files.user.as_ref()),
+            input: LaunchInput::Nothing,
             report,
         };
         let (id, container) = (uuid::Uuid::new_v4().to_string(), spec.name.clone());

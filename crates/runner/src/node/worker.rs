@@ -10,9 +10,10 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
 use super::NodeContext;
-use super::commands::SideProcesses;
+use super::commands::{SideCommands, SideProcesses};
 use super::events::EventSort;
 use super::starting::ContainerFiles;
 use crate::machine::processes::{ProcessEnd, ProcessHandle};
@@ -78,6 +79,11 @@ pub(super) enum PodFact {
     Beyond {
         cause: EndingCause,
     },
+    /// Somebody wants to run something beside a container.
+    Asked {
+        container: String,
+        answer: oneshot::Sender<Option<SideCommands>>,
+    },
 }
 
 /// The worker of a pod.
@@ -113,6 +119,7 @@ impl PodWorker {
         let record = resumed_record(&pod, context.now());
         let user = context.users.take(&pod);
         let address = context.network.take_address(&pod);
+        context.doors.open(uid(&pod), teller.clone());
         Self {
             context,
             pod,
@@ -151,6 +158,7 @@ impl PodWorker {
                 break;
             }
         }
+        self.context.doors.close(uid(&self.pod));
     }
 
     /// Decides and acts until there is nothing to do; gives back when to look again.
@@ -364,6 +372,10 @@ impl PodWorker {
                 if let Some(stop) = self.run_of(&container, &id).and_then(|running| running.stop.as_mut()) {
                     stop.pre_stop = failed;
                 }
+            }
+            PodFact::Asked { container, answer } => {
+                // Who asked may have gone.
+                let _ = answer.send(self.side_commands(&container));
             }
             PodFact::Probed { container, id, kind, began, outcome } => {
                 self.probed(&container, &id, kind, began, outcome).await;

@@ -107,12 +107,14 @@ pub enum ProgramError {
         known: String,
     },
     /// The command names something that the program is not.
-    #[error("exec: {command:?}: the program for this image is {program}, which has no such command")]
+    #[error("exec: {command:?}: the program for this image is {program}, which has no such command: there is {known}")]
     NoCommand {
         /// The first word of the command.
         command: String,
         /// The program.
         program: &'static str,
+        /// The commands that there are.
+        known: String,
     },
 }
 
@@ -189,8 +191,12 @@ impl LocalProgram {
             Some((first, rest)) if file_name(first) == file || file_name(first) == self.name => Ok(rest),
             // The built-in server stands for servers with names of their own.
             Some((_, rest)) if self.source == ProgramSource::Own(&["pod-echo"]) => Ok(rest),
-            Some((first, _)) => Err(ProgramError::NoCommand { command: first.clone(), program: self.name }),
+            Some((first, _)) => Err(self.no_command(first.clone(), &[file])),
         }
+    }
+
+    fn no_command(&self, command: String, known: &[&str]) -> ProgramError {
+        ProgramError::NoCommand { command, program: self.name, known: known.join(", ") }
     }
 
     fn applet(
@@ -207,7 +213,7 @@ impl LocalProgram {
         let first = words.remove(0);
         let name = file_name(&first);
         if !names.contains(&name) {
-            return Err(ProgramError::NoCommand { command: first, program: self.name });
+            return Err(self.no_command(first, names));
         }
         // The small shell of these images is the system's.
         let file = if name == "ash" { "sh" } else { name };
@@ -271,7 +277,11 @@ mod tests {
     #[test]
     fn other_commands_are_refused() {
         let told = invoked("busybox", &["curl", "x"], &[]).unwrap_err().to_string();
-        assert_eq!(told, "exec: \"curl\": the program for this image is tools, which has no such command");
+        let opening =
+            "exec: \"curl\": the program for this image is tools, which has no such command: there is sh, ash, sleep,";
+        assert!(told.starts_with(opening), "{told}");
+        let named = invoked("bind9", &["bash"], &[]).unwrap_err().to_string();
+        assert!(named.ends_with("which has no such command: there is named"), "{named}");
         assert!(invoked("portolan", &["bash"], &[]).is_err());
         assert!(invoked("pause", &["sh"], &[]).is_err());
     }

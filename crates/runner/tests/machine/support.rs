@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use portolan_runner::machine::init::{LaunchLimits, LaunchOrder, LaunchUser};
+use portolan_runner::machine::init::{LaunchInput, LaunchLimits, LaunchOrder, LaunchUser};
 use portolan_runner::machine::logs::{MOST_KEPT, OutputLog, read_log};
 use portolan_runner::machine::processes::{ContainerLaunch, Launcher, ProcessEnd, StartedProcess, find_executable};
 use portolan_runner::machine::run_notes::RunNotes;
@@ -40,6 +40,7 @@ impl Home {
             folder: "/".into(),
             user: None,
             limits: LaunchLimits::default(),
+            input: LaunchInput::Nothing,
             report: self.path(&format!("{id}.report")),
         };
         let log = OutputLog::begin(&self.path(id), MOST_KEPT).unwrap();

@@ -13,7 +13,6 @@ use portolan_runner::network::NetworkSettings;
 use portolan_runner::network::service::{ServiceName, Transport};
 use portolan_runner::network::table::ServedPort;
 use portolan_runner::node::{PodRunner, RunnerSettings};
-use portolan_runner::pod::backoff::BackoffLimits;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -94,15 +93,7 @@ pub(crate) fn is_ready(pod: &Pod) -> bool {
 }
 
 pub(crate) fn settings(home: &Path) -> RunnerSettings {
-    RunnerSettings {
-        node: "here".to_owned(),
-        folder: home.join("runner"),
-        executable: env!("CARGO_BIN_EXE_portolan-pod").into(),
-        limits: BackoffLimits::default(),
-        bounds: portolan_runner::pod::limits::PodBounds::default(),
-        network: NetworkSettings::default(),
-        without_program: portolan_runner::node::WithoutProgram::default(),
-    }
+    RunnerSettings::new("here", home.join("runner"), env!("CARGO_BIN_EXE_portolan-pod").into())
 }
 
 /// Pods are users of their own, and pass through.

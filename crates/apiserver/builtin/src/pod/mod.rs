@@ -1,5 +1,6 @@
 //! Pods and pod templates: defaults, admission, validation, and what an update may change.
 
+mod account;
 mod admission;
 mod affinity;
 mod annotation;
@@ -24,6 +25,7 @@ mod validate;
 mod volume;
 mod windows;
 
+pub use account::{AccountNeed, account_need, admit_account};
 pub(crate) use admission::{admit_create, admit_update};
 pub(crate) use defaults::{pod_defaults, source_defaults, template_defaults};
 pub(crate) use disabled::drop_disabled;

@@ -56,6 +56,16 @@ impl Call {
 
     /// What an update or a patch creates needs the right to create.
     pub(crate) fn confirm_create(&self) -> Result<(), ApiError> {
+        self.may_create(|attributes, reason| forbidden(&attributes.denied(reason)))
+    }
+
+    /// A connection into a pod needs the right to create, whichever method asks for it.
+    pub(crate) fn confirm_connect(&self) -> Result<(), ApiError> {
+        // As `ensureAuthorizedForVerb` says it: the reason alone, which is mostly empty.
+        self.may_create(|_, reason| ApiError::forbidden(self.resource.about(&self.target.name), reason))
+    }
+
+    fn may_create(&self, refusal: impl FnOnce(&Attributes<'_>, &str) -> ApiError) -> Result<(), ApiError> {
         if self.user.is_privileged() {
             return Ok(());
         }
@@ -72,7 +82,7 @@ impl Call {
         let attributes =
             Attributes { user: &self.user, verb: "create".to_owned(), target: AccessTarget::Resource(target) };
         let decision = self.api.access.policy(&self.api.store).decide(&attributes);
-        if decision.allowed { Ok(()) } else { Err(forbidden(&attributes.denied(&decision.reason))) }
+        if decision.allowed { Ok(()) } else { Err(refusal(&attributes, &decision.reason)) }
     }
 }
 

@@ -59,7 +59,7 @@ impl Call {
             object::set_meta(&mut value, field, None);
         }
         let mut value = self.own_update(&Value::Null, value, options, "");
-        self.admit_create(&mut value)?;
+        self.admit_create(&mut value).await?;
         self.insert(value, options.dry_run).await
     }
 

@@ -79,8 +79,8 @@ impl Call {
         })
     }
 
-    /// Why the log of a pod on a node cannot be had: the node is not there, or nobody runs its pods.
-    fn no_runner(&self, pod: &Value, node: &str) -> ApiError {
+    /// Why nothing of a pod on a node can be had: the node is not there, or nobody runs its pods.
+    pub(super) fn no_runner(&self, pod: &Value, node: &str) -> ApiError {
         if let Err(error) = self.check_node(node) {
             return error;
         }
@@ -91,40 +91,15 @@ impl Call {
     }
 
     /// A node that is not there is said to be a pod, as the real server says it.
-    fn check_node(&self, node: &str) -> Result<(), ApiError> {
+    pub(super) fn check_node(&self, node: &str) -> Result<(), ApiError> {
         let nodes = self.registry.find("", "v1", "nodes");
         let known = nodes.is_some_and(|nodes| self.api.store.get(&nodes.key("", node)).is_some());
         if known { Ok(()) } else { Err(ApiError::not_found(self.resource.about(node))) }
     }
-
-    /// `/exec`, `/attach`, `/portforward` and `/proxy`, which need a connection into the pod.
-    pub(super) fn connect(&self, subresource: &str) -> Result<Answer, ApiError> {
-        let word = subresource.split('/').next().unwrap_or_default();
-        let name = self.target.name.rsplit(':').next_back().unwrap_or_default();
-        let key = self.resource.key(&self.target.namespace, name);
-        let stored = self.api.store.get(&key).ok_or_else(|| ApiError::not_found(self.resource.about(name)))?;
-        let pod = self.api.object(&self.resource, &stored);
-        if matches!(word, "exec" | "attach") {
-            container_of(&pod, self.query.get("container"))?;
-        }
-        if word == "proxy" && pod["status"]["podIP"].is_null() {
-            return Err(ApiError::bad_request("address not allowed"));
-        }
-        if word != "proxy" {
-            let host = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty());
-            let unassigned = || ApiError::bad_request(format!("pod {name} does not have a host assigned"));
-            self.check_node(host.ok_or_else(unassigned)?)?;
-        }
-        let instead = match word {
-            "portforward" | "proxy" => "connect to the pod's own address, which is on this machine",
-            _ => "pods are processes of this machine: use `kubectl logs`, or a shell on it",
-        };
-        Err(ApiError::not_implemented(format!("the embedded API does not serve pods/{word}; {instead}")))
-    }
 }
 
 /// The container that is meant; it may be left out where there is only one.
-fn container_of<'a>(pod: &'a Value, given: &'a str) -> Result<&'a str, ApiError> {
+pub(super) fn container_of<'a>(pod: &'a Value, given: &'a str) -> Result<&'a str, ApiError> {
     let names = |field: &str| -> Vec<&'a str> {
         pod["spec"][field].as_array().into_iter().flatten().filter_map(|c| c["name"].as_str()).collect()
     };

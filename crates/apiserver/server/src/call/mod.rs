@@ -2,6 +2,7 @@
 
 mod admission;
 mod binding;
+mod connect;
 mod create;
 mod delete;
 mod eviction;
@@ -23,6 +24,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::Value;
 
+pub(crate) use connect::Upgrade;
 pub(crate) use delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 pub(crate) use update::UpdateResult;
 
@@ -52,6 +54,8 @@ pub(crate) struct Call {
     pub(crate) warnings: Warnings,
     /// Who asks.
     pub(crate) user: Arc<User>,
+    /// Where it asks for another protocol on its connection.
+    pub(crate) upgrade: Option<Upgrade>,
 }
 
 /// A request as it came in.
@@ -64,6 +68,7 @@ pub(crate) struct Incoming {
     pub(crate) user_agent: String,
     pub(crate) user: Arc<User>,
     pub(crate) body: Bytes,
+    pub(crate) upgrade: Option<Upgrade>,
 }
 
 impl Call {
@@ -104,6 +109,7 @@ impl Call {
             body: incoming.body,
             warnings,
             user: incoming.user,
+            upgrade: incoming.upgrade,
         })
     }
 
@@ -121,6 +127,7 @@ impl Call {
             body: Bytes::new(),
             warnings: Warnings::to_nobody(),
             user: access::administrator(),
+            upgrade: None,
         }
     }
 

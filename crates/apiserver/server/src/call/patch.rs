@@ -188,7 +188,7 @@ impl Call {
         if !options.dry_run {
             object::set_meta(&mut value, "resourceVersion", None);
         }
-        self.admit_create(&mut value)?;
+        self.admit_create(&mut value).await?;
         let created = self.insert(value, options.dry_run).await?;
         Ok(self.show(StatusCode::CREATED, &created))
     }

@@ -72,7 +72,7 @@ impl Call {
         }
         self.check_namespace(name)?;
         let mut value = self.own_update(&Value::Null, value, options, "");
-        self.admit_create(&mut value)?;
+        self.admit_create(&mut value).await?;
         let created = self.insert(value, options.dry_run).await?;
         Ok(self.show(StatusCode::CREATED, &created))
     }

@@ -11,7 +11,7 @@ mod workloads;
 
 use std::sync::Arc;
 
-use portolan_workloads::RootCertificate;
+use portolan_workloads::{RootCertificate, UnscheduledPods};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
@@ -54,6 +54,11 @@ pub(crate) fn start(api: &Arc<Api>, workloads: Workloads) -> Vec<JoinHandle<()>>
 pub(crate) fn publish_certificate(api: &Arc<Api>, certificate: &str) -> JoinHandle<()> {
     let publisher = RootCertificate { certificate: certificate.to_owned() };
     tokio::spawn(workloads::run(api.clone(), api.store.observe(), vec![Box::new(publisher)]))
+}
+
+/// Says of pods that nothing binds why they are pending.
+pub(crate) fn tell_why_pods_wait(api: &Arc<Api>) -> JoinHandle<()> {
+    tokio::spawn(workloads::run(api.clone(), api.store.observe(), vec![Box::new(UnscheduledPods)]))
 }
 
 /// A call of a controller about one object.

@@ -10,6 +10,7 @@ mod kube_runtime;
 mod limits;
 mod objects;
 mod pod_logs;
+mod pod_streams;
 mod protobuf;
 mod rollouts;
 mod services;

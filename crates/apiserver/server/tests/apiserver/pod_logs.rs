@@ -146,19 +146,3 @@ async fn without_a_runner_the_answer_says_what_is_missing() {
     assert_eq!(nobody.0, 500);
     assert!(nobody.1.contains("no runner on this server runs pod \"web\""), "{}", nobody.1);
 }
-
-#[tokio::test]
-async fn connections_into_pods_are_refused_with_what_to_do() {
-    let (_server, service) = with_pod(running()).await;
-    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "here"}});
-    post(&service, "/api/v1/nodes", &node).await.ok();
-
-    let exec = post(&service, &format!("{PODS}/web/exec?container=a&command=sh&stdout=true"), &json!({})).await;
-    let forward = post(&service, &format!("{PODS}/web/portforward"), &json!({})).await;
-
-    for (answer, word) in [(exec, "pods/exec"), (forward, "pods/portforward")] {
-        assert_eq!(answer.code, 501);
-        let message = answer.json()["message"].as_str().unwrap().to_owned();
-        assert!(message.contains(word), "{message}");
-    }
-}

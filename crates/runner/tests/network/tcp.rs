@@ -6,7 +6,7 @@ use std::time::Duration;
 use portolan_runner::network::forward::Forwards;
 use portolan_runner::network::service::Transport;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::support::{in_time, own_address, served, service_name, until};
 
@@ -159,4 +159,35 @@ async fn more_clients_than_there_are_places_wait_until_one_is_free() {
     drop((first, server));
 
     in_time(backend.accept()).await.unwrap();
+}
+
+#[tokio::test]
+async fn with_session_affinity_each_client_comes_back_to_its_backend_and_clients_are_shared_out() {
+    let ((one, one_address), (two, two_address)) = (listener().await, listener().await);
+    let (forwards, listen) = (Forwards::new(10), own_address());
+    let mut ports = served(Transport::Tcp, listen, &[one_address, two_address]);
+    ports[0].affinity = Some(Duration::from_secs(600));
+    forwards.serve(&service_name(), ports);
+    drop(until(|| async { TcpStream::connect(listen).await.ok() }).await);
+    let next = || async {
+        tokio::select! {
+            accepted = one.accept() => accepted.map(|(stream, _)| ("one", stream)),
+            accepted = two.accept() => accepted.map(|(stream, _)| ("two", stream)),
+        }
+    };
+    // That of the look.
+    in_time(next()).await.unwrap();
+
+    let mut backends = Vec::new();
+    for last in [5, 6] {
+        for _ in 0..3 {
+            let client = TcpSocket::new_v4().unwrap();
+            client.bind(SocketAddr::from((Ipv4Addr::new(127, 0, 0, last), 0))).unwrap();
+            let _client = in_time(client.connect(listen.into())).await.unwrap();
+            backends.push(in_time(next()).await.unwrap().0);
+        }
+    }
+
+    assert!(backends[..3] == [backends[0]; 3] && backends[3..] == [backends[3]; 3], "{backends:?}");
+    assert_ne!(backends[0], backends[3], "{backends:?}");
 }

@@ -4,6 +4,7 @@
 //!
 //! - `records`: a bare sender of updates, by records in a message and messages on the way. What sends records for a user is compared
 //!   with it.
+//! - `seeded`: zones that are complete before they are open, fetched from our responder by one server; until all are open.
 //! - `zones`: the hand-tuned pair: zones by command and one update each on the primary, a catalog for the secondary; until both serve
 //!   all of them.
 
@@ -15,8 +16,9 @@ use std::{
 
 use futures::StreamExt;
 use portolan_bind9_wire::{
-    CatalogMember, DnsClient, DomainName, HmacAlgorithm, HmacKey, RecordData, ResourceRecord, RndcClient, Serial,
-    ServerLimits, Soa, TransferBounds, TypeCode, ZoneChange, ZoneUpdate, batches, catalog_changes, catalog_records,
+    CatalogMember, DnsClient, DomainName, HmacAlgorithm, HmacKey, JournalFile, Nameserver, RecordData, ResourceRecord,
+    ResponderLimits, RndcClient, RndcRefusal, SeedResponder, SeedTable, Serial, ServerLimits, Soa, TransferBounds,
+    TypeCode, ZoneApex, ZoneChange, ZoneFiles, ZoneSeed, ZoneUpdate, batches, catalog_changes, catalog_records,
     soa_of_all,
 };
 use portolan_named_fixture::{NamedConfiguration, NamedServer};
@@ -32,6 +34,9 @@ const TUNED: &str = "allow-transfer { key xfer; }; allow-notify { key xfer; }; t
 #[tokio::main]
 async fn main() -> Outcome<()> {
     let count: u32 = std::env::args().nth(1).map_or(Ok(20_000), |count| count.parse())?;
+    if count == 0 {
+        return seeded(200).await;
+    }
     for (most, pipelined) in [
         (1, 1),
         (1, 16),
@@ -47,6 +52,7 @@ async fn main() -> Outcome<()> {
     ] {
         records(if most == 1 { count.min(2_000) } else { count }, most, pipelined).await?;
     }
+    seeded(200).await?;
     zones(200, None).await?;
     zones(200, Some(16)).await
 }
@@ -92,6 +98,91 @@ async fn records(count: u32, most: usize, pipelined: usize) -> Outcome<()> {
         read.as_millis()
     );
     Ok(())
+}
+
+/// The flow of `src/responder/mod.rs` for many zones at once, over one control channel.
+async fn seeded(count: usize) -> Outcome<()> {
+    let server = NamedServer::start(base()).ok_or("there is no named")?;
+    let (name, algorithm, secret) = NamedConfiguration::control_key();
+    let rndc =
+        RndcClient::new(server.control(), HmacKey::new(name, algorithm.parse()?, secret)?, ServerLimits::default());
+    let table = SeedTable::new();
+    let responder = SeedResponder::bind(([127, 0, 0, 1], 0).into(), table.clone(), ResponderLimits::default()).await?;
+    let from = responder.address()?;
+    let serving = tokio::spawn(responder.serve());
+    let zones =
+        (0..count).map(|number| DomainName::parse(&format!("zone{number}.example"))).collect::<Result<Vec<_>, _>>()?;
+
+    let started = Instant::now();
+    for zone in &zones {
+        table.insert(zone.clone(), seed(zone)?);
+        let (ip, port) = (from.ip(), from.port());
+        let closed = format!(
+            "{{ type secondary; file \"{zone}db\"; allow-query {{ none; }}; primaries {{ {ip} port {port} key xfer; }}; }}"
+        );
+        rndc.add_zone(zone, &closed).await?;
+    }
+    let added = started.elapsed();
+    let mut commands = count;
+    let mut left: Vec<&DomainName> = zones.iter().collect();
+    let mut deleted: Vec<&DomainName> = Vec::new();
+    let mut fetched = Duration::ZERO;
+    while !left.is_empty() || !deleted.is_empty() {
+        let mut still = Vec::new();
+        for zone in left {
+            commands += 1;
+            if rndc.zone_status(zone).await.is_ok() {
+                rndc.sync(zone, JournalFile::Keep).await?;
+                rndc.delete_zone(zone, ZoneFiles::Keep).await?;
+                commands += 2;
+                deleted.push(zone);
+            } else {
+                still.push(zone);
+            }
+        }
+        left = still;
+        if left.is_empty() && fetched.is_zero() {
+            fetched = started.elapsed();
+        }
+        let mut missing = Vec::new();
+        for zone in deleted {
+            let open =
+                format!("{{ type primary; file \"{zone}db\"; masterfile-format raw; allow-update {{ key xfer; }}; }}");
+            commands += 1;
+            match rndc.add_zone(zone, &open).await {
+                Ok(()) => {}
+                Err(error)
+                    if error.refusal() == Some(RndcRefusal::FileNotFound)
+                        && started.elapsed() < Duration::from_secs(120) =>
+                {
+                    missing.push(zone)
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        deleted = missing;
+    }
+    let open = started.elapsed();
+    let served = until_served(&server, &zones, started).await?;
+    serving.abort();
+    println!(
+        "{{\"measured\": \"seeded\", \"zones\": {count}, \"added_ms\": {}, \"fetched_ms\": {}, \"open_ms\": {}, \"served_ms\": {}, \"commands\": {commands}}}",
+        added.as_millis(),
+        fetched.as_millis(),
+        open.as_millis(),
+        served.as_millis()
+    );
+    Ok(())
+}
+
+fn seed(zone: &DomainName) -> Outcome<ZoneSeed> {
+    let host = zone.child("ns1")?;
+    let (primary, mailbox) = (host.clone(), zone.child("hostmaster")?);
+    let soa =
+        Soa { primary, mailbox, serial: Serial(2), refresh: 3_600, retry: 600, expire: 604_800, negative_ttl: 60 };
+    let nameservers = vec![Nameserver { host, addresses: vec!["192.0.2.53".parse()?] }];
+    let records = ZoneApex { zone: zone.clone(), soa: soa.clone(), ttl: 300, nameservers }.records()?;
+    Ok(ZoneSeed::new(soa, 300, key()?, move || records.clone().into_iter()))
 }
 
 /// `in_parallel` is how many zones' updates are on the way at once; commands go over one connection in any case.

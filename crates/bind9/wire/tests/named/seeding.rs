@@ -1,11 +1,16 @@
 //! A zone that is complete before it is open (docs: the operator's responder seeds it), on a real server, through restarts.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use portolan_bind9_wire::{
     DnsClient, DomainName, JournalFile, Nameserver, ResourceRecord, ResponderLimits, ResponseCode, RndcRefusal,
     SeedResponder, SeedTable, Serial, ServerLimits, Soa, TransferBounds, TypeCode, ZoneApex, ZoneFiles, ZoneSeed,
     ZoneUpdate,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpStream, UdpSocket},
 };
 
 use crate::support::{SECRET, add, dns, eventually, key, name, record, rndc, server, update_key, values};
@@ -152,8 +157,7 @@ async fn who_has_no_key_of_a_seeded_zone_gets_nothing_of_it() {
 #[tokio::test]
 async fn those_who_connect_and_say_nothing_do_not_hold_up_others() {
     let zones = SeedTable::new();
-    let limits =
-        ResponderLimits { connections: 4, step: std::time::Duration::from_millis(300), ..ResponderLimits::default() };
+    let limits = ResponderLimits { connections: 4, step: Duration::from_millis(300), ..ResponderLimits::default() };
     let responder = SeedResponder::bind(([127, 0, 0, 1], 0).into(), zones.clone(), limits).await.unwrap();
     let from = responder.address().unwrap();
     tokio::spawn(responder.serve());
@@ -161,11 +165,76 @@ async fn those_who_connect_and_say_nothing_do_not_hold_up_others() {
     zones.insert(zone.clone(), seed(&zone, 7, 10));
     let mut silent = Vec::new();
     for _ in 0..20 {
-        silent.push(tokio::net::TcpStream::connect(from).await.unwrap());
+        silent.push(TcpStream::connect(from).await.unwrap());
     }
 
     let ours = DnsClient::new(from, Some(update_key()), ServerLimits::default());
     eventually("the silent ones are gone", || async { ours.contents(&zone, TransferBounds::default()).await.ok() })
         .await;
     assert_eq!(ours.soa(&zone).await.unwrap().serial, Serial(7));
+}
+
+/// Bytes from a seed, one number after another (xorshift).
+fn noise(state: &mut u64, length: usize) -> Vec<u8> {
+    let mut next = || {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        state.to_le_bytes()[0]
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+#[tokio::test]
+async fn whatever_is_sent_to_the_responder_it_goes_on() {
+    let zones = SeedTable::new();
+    let from = responder(&zones).await;
+    let zone = name("big.example");
+    zones.insert(zone.clone(), seed(&zone, 7, 10));
+    let datagrams = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let mut state = 0x5eed_5eed_5eed_5eed;
+
+    for round in 0..300_usize {
+        let bytes = noise(&mut state, round % 120);
+        datagrams.send_to(&bytes, from).await.unwrap();
+        // Some with their length before them, some with another.
+        let mut stream = TcpStream::connect(from).await.unwrap();
+        let length = if round % 3 == 0 { u16::MAX } else { u16::try_from(bytes.len()).unwrap() };
+        let _reset = stream.write_all(&[&length.to_be_bytes()[..], &bytes].concat()).await;
+    }
+
+    let ours = DnsClient::new(from, Some(update_key()), ServerLimits::default());
+    eventually("it answers", || async { ours.contents(&zone, TransferBounds::default()).await.ok() }).await;
+    assert_eq!(ours.soa(&zone).await.unwrap().serial, Serial(7));
+}
+
+#[tokio::test]
+async fn who_asks_for_a_zone_and_does_not_read_it_is_left() {
+    let zones = SeedTable::new();
+    let limits = ResponderLimits { connections: 1, step: Duration::from_millis(300), ..ResponderLimits::default() };
+    let responder = SeedResponder::bind(([127, 0, 0, 1], 0).into(), zones.clone(), limits).await.unwrap();
+    let from = responder.address().unwrap();
+    tokio::spawn(responder.serve());
+    let zone = name("big.example");
+    // Far more than the buffers of a connection hold.
+    let endless = ZoneSeed::new(apex(&zone, 7).soa, 300, update_key(), || {
+        (0..400_000).map(|number| {
+            record(&format!("h{number}.big.example"), TypeCode::TXT, "\"0123456789012345678901234567890123456789\"")
+        })
+    });
+    let counted = zones.insert(zone.clone(), endless);
+    let ours = DnsClient::new(from, Some(update_key()), ServerLimits::default());
+    let mut transfer = ours.transfer(&zone, None, TransferBounds::default()).await.unwrap();
+    transfer.next().await.unwrap();
+
+    // It holds the only place until it is left; meanwhile datagrams are answered.
+    ours.soa(&zone).await.unwrap();
+    eventually("its place is free", || async {
+        let mut stream = TcpStream::connect(from).await.unwrap();
+        stream.write_all(&[0, 12, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).await.ok()?;
+        // FORMERR, for there is no question: somebody is there.
+        stream.read_u16().await.ok()
+    })
+    .await;
+    assert_eq!(counted.fetched(), 0);
 }

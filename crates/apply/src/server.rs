@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures::{AsyncBufReadExt, Stream, TryStreamExt};
+use futures::{AsyncBufRead, AsyncBufReadExt, Stream, TryStreamExt};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
@@ -193,13 +193,7 @@ impl Server {
 
     /// A watch: its events as they come, until the server ends it.
     pub async fn watch(&self, path: &str, accept: &str) -> Outcome<impl Stream<Item = Outcome<Value>> + Unpin + use<>> {
-        let request = ServerRequest { accept, ..ServerRequest::get(path) }.into_request()?;
-        let lines = self.client.request_stream(request).await.map_err(|error| match error {
-            kube::Error::Api(status) => {
-                Failure::from(CallError::Refused { code: status.code, reason: status.reason, message: status.message })
-            }
-            error => self.unreachable(&error).into(),
-        })?;
+        let lines = self.stream_of(ServerRequest { accept, ..ServerRequest::get(path) }).await?;
         let broken = |error: std::io::Error| {
             Failure::new(format!("the watch broke off: {error}"))
                 .next("the server stopped, or the network did; start again")
@@ -207,6 +201,20 @@ impl Server {
         Ok(Box::pin(lines.lines().map_err(broken).and_then(|line| async move {
             serde_json::from_str(&line).map_err(|error| Failure::new(format!("a watch event is not JSON: {error}")))
         })))
+    }
+
+    /// A text as it comes, until the server ends it.
+    pub async fn stream(&self, path: &str) -> Outcome<impl AsyncBufRead + use<>> {
+        self.stream_of(ServerRequest { accept: "*/*", ..ServerRequest::get(path) }).await
+    }
+
+    async fn stream_of(&self, request: ServerRequest<'_>) -> Outcome<impl AsyncBufRead + use<>> {
+        self.client.request_stream(request.into_request()?).await.map_err(|error| match error {
+            kube::Error::Api(status) => {
+                Failure::from(CallError::Refused { code: status.code, reason: status.reason, message: status.message })
+            }
+            error => self.unreachable(&error).into(),
+        })
     }
 
     /// The sentence for a server that cannot be reached.

@@ -58,15 +58,25 @@ impl Endpoints {
 
     /// Where metrics are served.
     pub(crate) fn metrics_url(&self) -> Option<String> {
+        self.url_beside_metrics("/metrics")
+    }
+
+    /// Where another page beside the metrics is.
+    pub(crate) fn url_beside_metrics(&self, path: &str) -> Option<String> {
         let address = self.metrics.as_ref()?.local_addr().ok()?;
-        Some(format!("http://{address}/metrics"))
+        Some(format!("http://{address}{path}"))
     }
 
     /// Answers until the result is dropped.
     pub(crate) fn serve(self, operator: &Operator) -> JoinSet<()> {
+        self.serve_with(operator, Router::new())
+    }
+
+    /// As [`serve`](Self::serve), with further pages beside the metrics.
+    pub(crate) fn serve_with(self, operator: &Operator, beside_metrics: Router) -> JoinSet<()> {
         let mut serving = JoinSet::new();
         let routes = [
-            (self.metrics, metrics_routes(operator.metrics().clone())),
+            (self.metrics, metrics_routes(operator.metrics().clone()).merge(beside_metrics)),
             (self.health, health_routes(operator.probes())),
         ];
         for (listener, routes) in routes {

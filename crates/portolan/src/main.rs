@@ -16,6 +16,7 @@ mod logs;
 mod operator;
 mod output;
 mod planning;
+mod pods_page;
 mod progress;
 mod prometheus_text;
 mod server;
@@ -27,17 +28,25 @@ mod traces;
 mod up;
 mod urls;
 mod why;
+mod workloads;
 mod zerotrust;
 
 use std::process::ExitCode;
 
 use portolan_apply::{applying, kinds, manifest};
+use portolan_runner::echo::{self, ECHO_COMMAND};
+use portolan_runner::machine::init;
+use portolan_runner::machine::processes::INIT_COMMAND;
 
 /// Gives back what a burst of work needed (`.cargo/config.toml` says how soon); the system's allocator keeps most of it.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    // A process that is to become a pod's program does so before it has any thread but this one.
+    if let Some(code) = pods_command() {
+        return code;
+    }
     let cli = match cli::Cli::read() {
         Ok(cli) => cli,
         Err(error) => return misused(&error),
@@ -48,6 +57,17 @@ fn main() -> ExitCode {
             eprintln!("{failure}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The hidden commands by which the runner's processes become what pods want.
+fn pods_command() -> Option<ExitCode> {
+    let arguments: Option<Vec<String>> =
+        std::env::args_os().skip(1).map(|argument| argument.into_string().ok()).collect();
+    match arguments?.split_first() {
+        Some((command, [order])) if command == INIT_COMMAND => Some(init::become_program(order)),
+        Some((command, rest)) if command == ECHO_COMMAND => Some(echo::serve(rest)),
+        _ => None,
     }
 }
 

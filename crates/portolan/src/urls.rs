@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Outcome};
 use crate::server::ConnectArgs;
+use crate::simulation::write_private;
 
 /// The file's name.
 const FILE: &str = "urls.json";
@@ -23,6 +24,9 @@ pub(crate) struct Urls {
     /// The operator's metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<String>,
+    /// The runner and what its pods use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pods: Option<String>,
 }
 
 impl Urls {
@@ -30,7 +34,9 @@ impl Urls {
     pub(crate) fn write(&self, data_dir: &Path) -> Outcome {
         let path = data_dir.join(FILE);
         let text = serde_json::to_string_pretty(self).expect("texts are plain JSON") + "\n";
-        std::fs::write(&path, text).map_err(|error| {
+        // One of an older version could be read by everybody.
+        Self::remove(data_dir);
+        write_private(&path, &text).map_err(|error| {
             Failure::new(format!("{} cannot be written: {error}", path.display()))
                 .next("check that you may write to the data directory and that its disk is not full")
         })
@@ -77,6 +83,7 @@ mod tests {
             cloudflare: "http://127.0.0.1:2".into(),
             edge: None,
             metrics: None,
+            pods: None,
         };
         urls.write(folder.path()).unwrap();
 

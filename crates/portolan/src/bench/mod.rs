@@ -11,6 +11,7 @@ mod pods;
 mod processes;
 pub(crate) mod publish;
 mod report;
+pub(crate) mod running_pods;
 mod target;
 mod timing;
 mod workload;

@@ -31,6 +31,9 @@ enum Scenario {
     Dns(DnsArgs),
     /// A drift pass over many zones: calls and time
     Drift(DriftArgs),
+    /// Pods as processes: time until all are ready, memory that each takes of `portolan up`, and what they cost at rest
+    #[command(after_help = "`portolan up` runs as a process of its own with a fresh data directory; its pods sleep.")]
+    Pods(PodsArgs),
     /// Many routes published through one tunnel, open and protected: calls, time, latency and memory
     #[command(
         after_help = "API server, simulator and controllers run in this process, with an API latency of 150 ms and, where a part says \
@@ -79,6 +82,14 @@ struct PublishArgs {
     only: Vec<bench::publish::PublishPart>,
 }
 
+/// Arguments of `portolan bench pods`.
+#[derive(clap::Args, Debug)]
+struct PodsArgs {
+    /// Pods that are wanted in the end
+    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    pods: u32,
+}
+
 /// Arguments of `portolan bench apiserver`.
 #[derive(clap::Args, Debug)]
 struct ApiserverArgs {
@@ -115,6 +126,7 @@ pub(crate) async fn run(args: Args) -> Outcome {
         Scenario::Publish(args) => {
             bench::publish::run(args.routes as usize, args.protected as usize, &args.only).await?
         }
+        Scenario::Pods(args) => bench::running_pods::run(args.pods as usize / 4, args.pods as usize).await?,
         Scenario::Drift(args) => bench::drift::run(args.zones as usize, args.records as usize).await?,
     };
     print(&format!("{report:#}\n"));

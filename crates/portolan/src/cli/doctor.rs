@@ -17,6 +17,7 @@ use crate::doctor::gather::{cluster, tenants};
 use crate::doctor::{Account, AskedOf, Facts, NameFacts, RightsSubject, Secret, TokenNeeds};
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::pods_page;
 use crate::server::ConnectArgs;
 use crate::urls::Urls;
 use crate::zerotrust::{self, NamespaceArgs};
@@ -165,7 +166,7 @@ async fn alone(args: &Args, variable: &str) -> Outcome<Facts> {
         secret: Secret::Found(format!("environment variable {variable}")),
         api: Some(api),
     };
-    Ok(Facts { cluster: None, accounts: vec![account] })
+    Ok(Facts { accounts: vec![account], ..Facts::default() })
 }
 
 /// A cluster, and all tokens that its tenants name.
@@ -195,11 +196,15 @@ async fn in_cluster(args: &Args) -> Outcome<Facts> {
             Err(failure) => inside.tenants = Err(failure.what().to_owned()),
         }
     }
-    Ok(Facts { cluster: Some(cluster), accounts })
+    let runner = match Urls::beside(&args.connect, server.address()).and_then(|urls| urls.pods) {
+        Some(url) => pods_page::read(&url).await.map(|page| page.runner),
+        None => None,
+    };
+    Ok(Facts { cluster: Some(cluster), runner, accounts })
 }
 
 fn without_cluster(why: &str) -> Facts {
-    Facts { cluster: Some(cluster::unreachable(why.to_owned())), accounts: Vec::new() }
+    Facts { cluster: Some(cluster::unreachable(why.to_owned())), ..Facts::default() }
 }
 
 fn subject(args: &Args) -> RightsSubject {

@@ -10,6 +10,7 @@ mod doctor;
 mod environment;
 mod get;
 mod install;
+mod logs;
 mod plan;
 mod run;
 mod sim;
@@ -24,7 +25,7 @@ use clap::builder::Resettable;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Outcome};
-use crate::logs::{self, LogFormat};
+use crate::logs::LogFormat;
 use crate::traces::{self, Traces};
 
 /// Kubernetes objects and a Git repository, turned into live, protected names.
@@ -66,6 +67,8 @@ enum Command {
     Get(get::Args),
     /// Delete objects by name, by selector or by file
     Delete(delete::Args),
+    /// Show what a pod's containers write
+    Logs(logs::Args),
     /// Print the definitions (CRDs) of Portolan's own kinds as YAML, or install them
     Crds(crds::Args),
     /// Print the whole installation as YAML, or apply it to a cluster
@@ -104,6 +107,7 @@ impl Command {
             | Self::Apply(_)
             | Self::Get(_)
             | Self::Delete(_)
+            | Self::Logs(_)
             | Self::Install(_)
             | Self::Uninstall(_)
             | Self::Crds(_) => "warn,kube_client=off",
@@ -137,6 +141,7 @@ impl Command {
             Self::Apply(args) => apply::run(args).await,
             Self::Get(args) => get::run(args).await,
             Self::Delete(args) => delete::run(args).await,
+            Self::Logs(args) => logs::run(args).await,
             Self::Crds(args) => crds::run(args).await,
             Self::Install(args) => install::run(args).await,
             Self::Uninstall(args) => uninstall::run(args).await,
@@ -157,7 +162,7 @@ impl Cli {
     /// Does what was asked for.
     pub(crate) fn run(self) -> Outcome<ExitCode> {
         let (spans, traces) = self.command.collector().map(traces::prepare).unzip();
-        logs::start(self.log, self.command.default_log_level(), spans);
+        crate::logs::start(self.log, self.command.default_log_level(), spans);
         // The only provider in the tree; a second call in one process would be harmless.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = self
@@ -184,9 +189,14 @@ fn heedless(command: clap::Command) -> clap::Command {
 
 /// Prints to standard output; a reader that went away (`| head`) ends the process quietly.
 fn print(text: &str) {
+    print_bytes(text.as_bytes());
+}
+
+/// As [`print`], what need not be text.
+fn print_bytes(bytes: &[u8]) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+    if out.write_all(bytes).and_then(|()| out.flush()).is_err() {
         std::process::exit(0);
     }
 }

@@ -7,7 +7,7 @@ use crate::output;
 use crate::server::ConnectArgs;
 use crate::urls::Urls;
 use crate::zerotrust::NamespaceArgs;
-use crate::{jobs, prometheus_text, status};
+use crate::{jobs, pods_page, prometheus_text, status};
 
 /// Arguments of `portolan status`.
 #[derive(clap::Args, Debug)]
@@ -31,7 +31,15 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> Outcome {
     let server = args.connect.server().await?;
     let mut tree = status::read(&server, jobs::ALL, &args.zerotrust.operator_namespace).await?;
-    let metrics = args.metrics.or_else(|| Urls::beside(&args.connect, server.address())?.metrics);
+    let urls = Urls::beside(&args.connect, server.address());
+    let page = match urls.as_ref().and_then(|urls| urls.pods.as_deref()) {
+        Some(url) => pods_page::read(url).await,
+        None => None,
+    };
+    if let Some(page) = page {
+        status::add_pods(&mut tree, &server, &page).await?;
+    }
+    let metrics = args.metrics.or_else(|| urls?.metrics);
     if let Some(url) = metrics {
         tree.budget = prometheus_text::budgets(&url).await;
     }

@@ -16,7 +16,7 @@ use crate::health_view::{Health, HealthView};
 use crate::progress::Progress;
 use crate::signals::Signals;
 use crate::simulation::{EdgePlace, read_seed};
-use crate::up::{Files, Settings, Summary, Up, next_steps, unready};
+use crate::up::{Files, PodMode, Settings, Summary, Up, next_steps, unready};
 use crate::zerotrust::NamespaceArgs;
 
 /// How often the files are looked at.
@@ -79,6 +79,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST=ADDRESS")]
     edge_origin: Vec<OriginAddress>,
 
+    /// What becomes of pods: `run` as processes of this machine, `simulate` those that no program stands for, or `off`
+    #[arg(long, value_enum, default_value = "run", value_name = "run|simulate|off", hide_possible_values = true)]
+    pods: PodMode,
+
     #[command(flatten)]
     zerotrust: NamespaceArgs,
 }
@@ -100,6 +104,7 @@ pub(crate) async fn run(args: Args) -> Outcome {
         seed: args.seed.as_deref().map(read_seed).transpose()?,
         edge: args.edge.map_or_else(EdgePlace::usual, EdgePlace::Exactly),
         edge_origins: args.edge_origin.clone(),
+        pods: args.pods,
     };
     let (up, applied) = Up::start(settings, &manifests, &progress).await?;
     for failure in &applied.refused {
@@ -176,6 +181,9 @@ impl Session<'_> {
                 print(&format!("Not Ready:\n{unready}"));
             }
         }
+        for shortcoming in self.up.shortcomings() {
+            print(&format!("{shortcoming}\n"));
+        }
         Ok(())
     }
 
@@ -236,6 +244,7 @@ impl Session<'_> {
             "Kubernetes API at {}\n{sort} at {}\n{edge}Try, in another terminal:\n  \
              kubectl --kubeconfig {kubeconfig} get dnsrecords,httproutes -A\n  \
              portolan status --kubeconfig {kubeconfig}\n  \
+             portolan logs POD --kubeconfig {kubeconfig}\n  \
              portolan why HOSTNAME --kubeconfig {kubeconfig}\n  portolan plan --kubeconfig {kubeconfig} -f FILE.yaml\n\
              Stop with Ctrl-C; the data stays.\n",
             urls.api, urls.cloudflare

@@ -51,6 +51,13 @@ checks! {
     OLDER_OPERATOR = "older-operator", "no older operator beside",
         "No Deployment of an older operator for the same kinds runs: two operators undo each other's work.",
         "scale the older operator's Deployments to 0 before Portolan runs; docs/migration.md tells the order";
+    PODS = "pods", "pods have users of their own",
+        "The runner of `portolan up` is root, so that each pod is a user of its own, and pods reach their files where the data \
+         directory is.",
+        "run portolan up as root, with its data directory where everybody may pass through";
+    PROGRAMS = "programs", "programs for pods",
+        "The programs that stand for images of pods are on this machine. A pod whose image has none waits and says so.",
+        "install the program, or start portolan up with --pods simulate";
     TENANTS = "tenants", "tenants",
         "There are tenants, and they can be read: without one nothing can be published.",
         "create a CloudflareZeroTrustTenant and the Secret that it names";

@@ -10,6 +10,7 @@ use portolan_zerotrust::model::zone::Zone;
 
 use super::definition::Definition;
 use super::permission::{Permission, ProbeAnswer};
+use crate::pods_page::RunnerFacts;
 
 /// What was seen, or why it was not.
 pub(crate) type Observation<T> = Result<T, String>;
@@ -18,6 +19,8 @@ pub(crate) type Observation<T> = Result<T, String>;
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) cluster: Option<Cluster>,
+    /// What the runner of `portolan up` tells of itself, where it runs the cluster's pods.
+    pub(crate) runner: Option<RunnerFacts>,
     pub(crate) accounts: Vec<Account>,
 }
 

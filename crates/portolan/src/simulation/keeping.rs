@@ -69,7 +69,8 @@ pub(crate) fn read_seed(path: &Path) -> Outcome<Value> {
     })
 }
 
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+/// Writes a file that only its owner reads.
+pub(crate) fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write as _;
     let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;

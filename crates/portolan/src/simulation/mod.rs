@@ -12,7 +12,7 @@ use portolan_cloudflare_sim::{Options, OriginAddress, Serving, Simulator};
 
 use crate::failure::{Failure, Outcome};
 
-pub(crate) use keeping::read_seed;
+pub(crate) use keeping::{read_seed, write_private};
 pub(crate) use seeder::{Seeder, SeedingTransport};
 pub(crate) use wanted::secrets_named;
 

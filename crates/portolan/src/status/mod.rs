@@ -1,5 +1,6 @@
 //! The objects of a cluster → a tree of accounts, zones, networks, tenants and names with their health.
 
+mod pods;
 mod render;
 mod tenants;
 mod tree;
@@ -10,7 +11,9 @@ use crate::failure::Outcome;
 use crate::health_view::{self, GROUP};
 use crate::jobs::is_installed;
 use crate::kinds::Kinds;
+use crate::pods_page::PodsPage;
 use crate::server::Server;
+use crate::workloads;
 use crate::zerotrust::{self, Facts};
 
 pub(crate) use render::render;
@@ -30,4 +33,10 @@ pub(crate) async fn read(server: &Server, jobs: &[&JobDefinition], operator_name
         }
     }
     Ok(tree)
+}
+
+/// Adds the pods of a server that runs them itself, with what they use.
+pub(crate) async fn add_pods(tree: &mut Tree, server: &Server, page: &PodsPage) -> Outcome {
+    tree.pods = Some(pods::PodsBranch::of(&workloads::pods(server).await?, page));
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::pods::{PodLeaf, PodsBranch, mebibytes};
 use super::tenants::{NamesByHealth, Tenant};
 use super::tree::{
     Account, Branch, Domain, HeldDeletions, JobObjects, Leaf, NamedHealth, NetworkTree, RecordsByHealth, Tree,
@@ -50,6 +51,7 @@ pub(crate) fn render(tree: &Tree, colours: Colours) -> String {
         roots.push(TreeLine { text: "without a known tenant".to_owned(), below: name_nodes(&tree.names, colours) });
     }
     roots.extend(tree.jobs.iter().map(|job| job_node(job, colours)));
+    roots.extend(tree.pods.iter().filter(|pods| pods.total > 0).map(|pods| pods_node(pods, colours)));
     for root in &roots {
         text.push('\n');
         line_to(&mut text, &root.text);
@@ -99,6 +101,30 @@ fn job_node(job: &JobObjects, colours: Colours) -> TreeLine {
     let below = shown
         .map(|object| TreeLine::leaf(line(&format!("{} {}", object.about, object.state.name), &object.state, colours)));
     TreeLine { text: format!("job {} ({} objects)", job.job, job.objects.len()), below: below.collect() }
+}
+
+/// Few pods have a line each; of many, those that are not Ready and those that use most.
+fn pods_node(pods: &PodsBranch, colours: Colours) -> TreeLine {
+    let text = format!("pods: {} of {} ready, {}", pods.ready, pods.total, mebibytes(pods.memory_bytes));
+    let mut shown: Vec<&PodLeaf> = pods.pods.iter().collect();
+    if pods.total > RECORDS_SHOWN {
+        shown.sort_by_key(|pod| (pod.state.health == Health::Ready, std::cmp::Reverse(pod.memory_bytes)));
+    }
+    let mut below: Vec<TreeLine> = shown.iter().take(RECORDS_SHOWN).map(|pod| pod_node(pod, colours)).collect();
+    if shown.len() > RECORDS_SHOWN {
+        below.push(TreeLine::leaf(format!("{} more (-o json lists all)", shown.len() - RECORDS_SHOWN)));
+    }
+    TreeLine { text, below }
+}
+
+fn pod_node(pod: &PodLeaf, colours: Colours) -> TreeLine {
+    let mut what = format!("pod {}", pod.state.name);
+    if let Some(used) = pod.used() {
+        what = format!("{what} ({used})");
+    } else if pod.simulated {
+        what.push_str(" (simulated)");
+    }
+    TreeLine::leaf(line(&what, &pod.state, colours))
 }
 
 /// Few names have a line each; of many, those that are not Ready.

@@ -7,6 +7,7 @@ use portolan_cloudflare::shown::{Shown, ShownLevel, ShownText};
 use portolan_core::reasons::DELETION_BUDGET_EXCEEDED;
 use serde::Serialize;
 
+use super::pods::PodsBranch;
 use super::tenants::{self, NamesByHealth, Tenant};
 use crate::health_view::{Health, HealthView};
 use crate::zerotrust::Facts;
@@ -32,6 +33,9 @@ pub(crate) struct Tree {
     /// Objects of the jobs that have no place of their own above.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) jobs: Vec<JobObjects>,
+    /// Pods of the embedded API, where they run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pods: Option<PodsBranch>,
     /// Requests left in the API's window, by credential, where the metrics could be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) budget: Option<BTreeMap<String, i64>>,
@@ -222,6 +226,7 @@ pub(crate) fn build(server: &str, objects: &[HealthView], installed: bool) -> Tr
         tenants: Vec::new(),
         names: NamesByHealth::default(),
         jobs: Vec::new(),
+        pods: None,
         budget: None,
     }
 }

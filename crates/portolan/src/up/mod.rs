@@ -2,13 +2,14 @@
 
 mod balancers;
 mod files;
+mod pods;
 mod published;
 mod summary;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use portolan_apiserver::{ApiServer, Config, RunningServer, Workloads};
 use portolan_cloudflare_api::{HttpTransport, Transport};
@@ -29,17 +30,22 @@ use crate::jobs;
 use crate::kinds::Kinds;
 use crate::manifest::Manifest;
 use crate::operator::{self, Operator};
+use crate::pods_page;
 use crate::progress::Progress;
 use crate::server::{Server, chain};
 use crate::simulation::{EdgePlace, Seeder, SeedingTransport, Simulation};
 use crate::urls::Urls;
+use crate::workloads;
 use crate::zerotrust::{self, Facts};
 
 pub(crate) use files::Files;
+pub(crate) use pods::PodMode;
+use pods::Pods;
 pub(crate) use summary::{Summary, next_steps, unready};
 
-/// How often it is looked whether everything is done.
+/// How often it is looked whether everything is done: at first, and at the longest where that takes its time.
 const LOOK: Duration = Duration::from_millis(50);
+const LOOK_AT_MOST: Duration = Duration::from_millis(500);
 
 /// How it is set up.
 pub(crate) struct Settings {
@@ -53,6 +59,7 @@ pub(crate) struct Settings {
     pub(crate) seed: Option<Value>,
     pub(crate) edge: EdgePlace,
     pub(crate) edge_origins: Vec<OriginAddress>,
+    pub(crate) pods: PodMode,
 }
 
 /// Everything that runs. Dropping it stops it at once; [`stop`](Self::stop) lets work end first.
@@ -64,6 +71,7 @@ pub(crate) struct Up {
     operator: Operator,
     seeder: Option<Arc<Seeder>>,
     simulation: Option<Simulation>,
+    pods: Option<Pods>,
     serving: RunningServer,
     _endpoints: JoinSet<()>,
 }
@@ -108,11 +116,16 @@ impl Up {
             cloudflare: cloudflare.clone(),
             edge: simulation.as_ref().and_then(Simulation::edge_url),
             metrics: endpoints.metrics_url(),
+            pods: (settings.pods != PodMode::Off).then(|| endpoints.url_beside_metrics(pods_page::PATH)).flatten(),
         };
         let options = cluster.options(cloudflare, provisions).await?;
-        let operator = Operator::start_with(cluster.client, options, transport(seeder.clone())?);
-        let endpoints = endpoints.serve(&operator);
+        let transport = transport(seeder.clone())?;
         urls.write(&settings.data_dir)?;
+        // Last of what can fail: nothing that runs is left behind then.
+        let pods = Pods::start(settings.pods, &settings.data_dir, &cluster.api, cluster.client.clone()).await?;
+        let operator = Operator::start_with(cluster.client, options, transport);
+        let beside_metrics = pods.as_ref().map(Pods::routes).unwrap_or_default();
+        let endpoints = endpoints.serve_with(&operator, beside_metrics);
         let up = Self {
             data_dir: settings.data_dir,
             zerotrust_namespace: settings.zerotrust_namespace,
@@ -121,6 +134,7 @@ impl Up {
             operator,
             seeder,
             simulation,
+            pods,
             serving: cluster.serving,
             _endpoints: endpoints,
         };
@@ -134,6 +148,7 @@ impl Up {
 
     /// Waits until every object of ours is Ready and nothing is under way; gives back all objects.
     pub(crate) async fn settled(&self, progress: &Progress) -> Outcome<Vec<HealthView>> {
+        let began = Instant::now();
         loop {
             if self.operator.busy() == 0 {
                 let objects = self.objects().await?;
@@ -145,7 +160,7 @@ impl Up {
             } else {
                 progress.detail(format!("{} objects at work", self.operator.busy()));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep((began.elapsed() / 10).clamp(LOOK, LOOK_AT_MOST)).await;
         }
     }
 
@@ -160,6 +175,9 @@ impl Up {
                 group => health_view::all(&self.local, &kinds, group, |_| true).await?,
             });
         }
+        if self.pods.is_some() {
+            objects.extend(workloads::seen(&self.local).await?);
+        }
         Ok(objects)
     }
 
@@ -173,6 +191,11 @@ impl Up {
     /// The simulator, where there is one.
     pub(crate) fn simulation(&self) -> Option<&Simulation> {
         self.simulation.as_ref()
+    }
+
+    /// What does not work for pods, each with the command that helps.
+    pub(crate) fn shortcomings(&self) -> Vec<String> {
+        self.pods.iter().flat_map(|pods| pods.facts().shortcomings()).collect()
     }
 
     /// Where everything can be reached.
@@ -197,7 +220,13 @@ impl Up {
 
     /// Lets work end, keeps the simulator's state, and stops.
     pub(crate) async fn stop(self) -> Outcome {
-        self.operator.stop().await;
+        // Pods may use the API until they have ended.
+        let pods = async {
+            if let Some(pods) = self.pods {
+                pods.stop().await;
+            }
+        };
+        tokio::join!(pods, self.operator.stop());
         let kept = match self.simulation {
             Some(simulation) => {
                 let kept = simulation.keep(&self.data_dir);

@@ -136,6 +136,14 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        // Killed at once, `portolan up` would leave its pods to a start that never comes.
+        for one in &self.background {
+            signal(&one.group, "TERM");
+        }
+        let until = Instant::now() + PATIENCE;
+        while self.background.iter().any(|one| is_alive(&one.group)) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         for one in &self.background {
             signal(&one.group, "KILL");
         }

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step is a failed test")]
 
 mod durability;
+mod pod_kills;
 mod publish_kills;
+#[path = "../pods/stage.rs"]
+mod stage;
 #[path = "../support/mod.rs"]
 mod support;

@@ -70,6 +70,19 @@ impl Process {
         self.child.wait().expect("the process can be waited for").code()
     }
 
+    /// Asks it to stop, where it runs, and gives it some time: what it has started ends with it.
+    pub fn end(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        let mut is_there = matches!(self.child.try_wait(), Ok(None));
+        if is_there {
+            let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        }
+        while is_there && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+            is_there = matches!(self.child.try_wait(), Ok(None));
+        }
+    }
+
     /// `kill -9`.
     pub fn kill(&mut self) {
         self.child.kill().expect("the process can be killed");

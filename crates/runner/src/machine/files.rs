@@ -98,10 +98,29 @@ pub fn message_file(path: &Path, owner: Option<FileOwner>) -> io::Result<()> {
     give(path, owner)
 }
 
-/// Lets a group pass through a folder, and nobody else who is not its owner.
-pub fn close_to_others(folder: &Path, group: u32) -> io::Result<()> {
-    chown(folder, None, Some(group))?;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o710))
+/// Makes a claim's folder for the user whose it is: nobody else can look into it, wherever it is.
+pub fn make_claim_folder(folder: &Path, owner: Option<FileOwner>) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    if let Some(above) = folder.parent() {
+        fs::set_permissions(above, fs::Permissions::from_mode(0o711))?;
+    }
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o770))?;
+    give(folder, owner)
+}
+
+/// Makes a folder that only the runner looks into.
+pub fn make_private(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+}
+
+/// Makes the folder below which a pod's volumes are: only its group passes through, or everybody where its containers are
+/// several users.
+pub fn make_passage(folder: &Path, group: Option<u32>) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    chown(folder, None, group)?;
+    let mode = if group.is_some() { 0o710 } else { 0o711 };
+    fs::set_permissions(folder, fs::Permissions::from_mode(mode))
 }
 
 fn give(path: &Path, owner: Option<FileOwner>) -> io::Result<()> {

@@ -1,7 +1,5 @@
 //! What a container may have → limits for its processes, a watch over what no limit holds, and the end of what has more.
 
-use std::collections::BTreeSet;
-
 use k8s_openapi::api::core::v1::Container;
 
 use super::events::EventSort;
@@ -9,12 +7,11 @@ use super::folders::RunnerFolders;
 use super::watching::{WatchedPod, WatchedRun};
 use super::worker::PodWorker;
 use crate::machine::cgroups::{CgroupLimits, NoCgroups, PodCgroups};
-use crate::machine::files::{close_to_others, make_folder};
 use crate::machine::init::{LaunchLimits, LaunchUser};
 use crate::machine::leftovers::end_user;
 use crate::machine::measures::{clear_open_folders, machine_threads};
 use crate::machine::processes::ProcessHandle;
-use crate::pod::containers::{containers, uid};
+use crate::pod::containers::uid;
 use crate::pod::identity::RunnerUser;
 use crate::pod::limits::{ContainerLimits, StorageLimits};
 use crate::pod::record::{EndingCause, PodEnding};
@@ -49,7 +46,7 @@ impl PodWorker {
     pub(super) fn launch_limits(&self, container: &Container, user: Option<&LaunchUser>) -> LaunchLimits {
         let (held, groups) = (self.context.settings.bounds.processes_held(), self.context.cgroups.as_ref());
         // The kernel counts by user: where others have the same one, they are counted as well.
-        let is_own = user.is_some_and(|user| Some(user.user) == self.user);
+        let is_own = user.is_some_and(|user| Some(user.user) == self.own_user());
         let others = if is_own { 0 } else { machine_threads() };
         LaunchLimits {
             processes: Some(held + others),
@@ -57,20 +54,6 @@ impl PodWorker {
             file_size: StorageLimits::of(&self.pod).largest_file(),
             memory: ContainerLimits::of(container).memory_asked().filter(|_| groups.is_none()),
             group: groups.map(|groups| groups.container(uid(&self.pod), &container.name)),
-        }
-    }
-
-    /// Lets only the pod's own group into its folder, where its containers have one group: what lies there is open to whoever gets
-    /// in, as files of Secrets are in a container.
-    pub(super) fn close_folder(&self) {
-        let all = containers(&self.pod).into_iter().filter_map(|one| self.user_of(one.spec).ok());
-        let groups: BTreeSet<u32> = all.map(|user| user.group).collect();
-        let folder = self.context.folders.pod(uid(&self.pod));
-        let group = groups.first().copied().filter(|_| groups.len() == 1 && self.context.user == RunnerUser::Root);
-        if let Some(group) = group
-            && let Err(error) = make_folder(&folder, None).and_then(|()| close_to_others(&folder, group))
-        {
-            tracing::debug!(pod = uid(&self.pod), %error, "Could not close a pod's folder to other users");
         }
     }
 
@@ -111,7 +94,8 @@ impl PodWorker {
 
     /// The uid that no other pod has, where the pod's processes have it.
     fn own_user(&self) -> Option<u32> {
-        self.user.filter(|_| self.context.user == RunnerUser::Root)
+        let is_own = self.context.user == RunnerUser::Root && self.context.users.has_alone(uid(&self.pod));
+        self.user.filter(|_| is_own)
     }
 
     /// A container has more memory than it may: all of it ends, as with a control group of its own.

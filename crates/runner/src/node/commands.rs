@@ -12,7 +12,8 @@ use super::starting::ContainerFiles;
 use super::worker::{PodFact, PodWorker};
 use crate::machine::init::{LaunchLimits, LaunchOrder};
 use crate::machine::logs::OutputLog;
-use crate::machine::processes::{ContainerLaunch, ProcessEnd, ProcessHandle, StartedProcess, find_executable};
+use crate::machine::processes::{ContainerLaunch, ProcessEnd, ProcessHandle, StartedProcess};
+use crate::machine::programs::program_file;
 use crate::pod::containers::uid;
 use crate::pod::lifecycle::{post_start, pre_stop};
 use crate::pod::paths::substituted;
@@ -145,7 +146,7 @@ impl SideCommands {
         let invocation = program.invocation(&command, &[]).map_err(|error| error.to_string())?;
         let executable = match invocation.executable {
             Executable::Own => self.context.settings.executable.clone(),
-            Executable::Named(name) => find_executable(&name).ok_or_else(|| format!("{name} is not installed"))?,
+            Executable::Named(name) => program_file(&name).ok_or_else(|| format!("{name} is not installed"))?,
         };
         let id = uuid::Uuid::new_v4().to_string();
         let folder = self.context.folders.pod(&self.pod).join("beside").join(&id);

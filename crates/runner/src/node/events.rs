@@ -1,14 +1,13 @@
-//! What happens to pods → Event objects, as a kubelet writes them: the same said again is counted.
+//! What happens to pods and claims → Event objects, as a kubelet writes them: the same said again is counted.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-
-use crate::pod::containers::{name, namespace, uid};
 
 /// Events that are remembered, so that they can be counted.
 const MOST_REMEMBERED: usize = 4096;
@@ -26,6 +25,35 @@ impl EventSort {
             Self::Normal => "Normal",
             Self::Warning => "Warning",
         }
+    }
+}
+
+/// The object that an event is about.
+#[derive(Clone, Debug)]
+pub(super) struct EventSubject {
+    kind: &'static str,
+    namespace: String,
+    name: String,
+    uid: String,
+    version: Option<String>,
+}
+
+impl EventSubject {
+    /// An object of the core group.
+    pub(super) fn new(kind: &'static str, metadata: &ObjectMeta) -> Self {
+        Self {
+            kind,
+            namespace: metadata.namespace.clone().unwrap_or_else(|| "default".to_owned()),
+            name: metadata.name.clone().unwrap_or_default(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            version: metadata.resource_version.clone(),
+        }
+    }
+}
+
+impl From<&Pod> for EventSubject {
+    fn from(pod: &Pod) -> Self {
+        Self::new("Pod", &pod.metadata)
     }
 }
 
@@ -50,18 +78,18 @@ impl EventRecorder {
     /// Writes or counts an event. One that cannot be written is not worth a failure.
     pub(super) async fn tell(
         &self,
-        pod: &Pod,
+        about: &EventSubject,
         sort: EventSort,
         reason: &str,
         message: String,
         container: Option<&str>,
     ) {
-        let key = format!("{}\n{reason}\n{message}\n{}", uid(pod), container.unwrap_or_default());
+        let key = format!("{}\n{reason}\n{message}\n{}", about.uid, container.unwrap_or_default());
         let now = Timestamp::now();
-        let counted = self.count(key, pod, now);
-        let api: Api<Event> = Api::namespaced(self.client.clone(), namespace(pod));
+        let counted = self.count(key, &about.name, now);
+        let api: Api<Event> = Api::namespaced(self.client.clone(), &about.namespace);
         let result = if counted.count == 1 {
-            let event = self.event(pod, sort, reason, &message, container, &counted, now);
+            let event = self.event(about, sort, reason, &message, container, &counted, now);
             match serde_json::from_value(event) {
                 Ok(event) => api.create(&PostParams::default(), &event).await.map(drop),
                 Err(error) => Err(kube::Error::SerdeError(error)),
@@ -75,12 +103,12 @@ impl EventRecorder {
         }
     }
 
-    fn count(&self, key: String, pod: &Pod, now: Timestamp) -> CountedEvent {
+    fn count(&self, key: String, name: &str, now: Timestamp) -> CountedEvent {
         let mut written = self.written.lock().expect("nobody panics with it");
         if written.len() >= MOST_REMEMBERED {
             written.clear();
         }
-        let next = format!("{}.{:x}", name(pod), now.as_nanosecond());
+        let next = format!("{name}.{:x}", now.as_nanosecond());
         let counted = written.entry(key).or_insert(CountedEvent { name: next, count: 0 });
         counted.count += 1;
         counted.clone()
@@ -89,7 +117,7 @@ impl EventRecorder {
     #[expect(clippy::too_many_arguments, reason = "an event has that many parts")]
     fn event(
         &self,
-        pod: &Pod,
+        about: &EventSubject,
         sort: EventSort,
         reason: &str,
         message: &str,
@@ -97,17 +125,17 @@ impl EventRecorder {
         counted: &CountedEvent,
         now: Timestamp,
     ) -> Value {
-        let mut about = json!({
-            "apiVersion": "v1", "kind": "Pod", "name": name(pod), "namespace": namespace(pod), "uid": uid(pod),
-            "resourceVersion": pod.metadata.resource_version,
+        let mut object = json!({
+            "apiVersion": "v1", "kind": about.kind, "name": about.name, "namespace": about.namespace, "uid": about.uid,
+            "resourceVersion": about.version,
         });
         if let Some(container) = container {
-            about["fieldPath"] = json!(format!("spec.containers{{{container}}}"));
+            object["fieldPath"] = json!(format!("spec.containers{{{container}}}"));
         }
         json!({
             "apiVersion": "v1", "kind": "Event",
-            "metadata": {"name": counted.name, "namespace": namespace(pod)},
-            "involvedObject": about, "reason": reason, "message": message, "type": sort.as_str(),
+            "metadata": {"name": counted.name, "namespace": about.namespace},
+            "involvedObject": object, "reason": reason, "message": message, "type": sort.as_str(),
             "source": {"component": "kubelet", "host": self.node}, "reportingComponent": "kubelet",
             "reportingInstance": self.node, "firstTimestamp": seconds(now), "lastTimestamp": seconds(now), "count": 1,
         })

@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! notes/                              processes that were started
+//! programs/                           the runner's own executable, where pods could not start it otherwise
+//! pods/UID/user                       the pod's own uid
 //! pods/UID/volumes/NAME               files and empty folders
 //! pods/UID/files/NAME/                single files of volumes that a container has mounted, and why it ended
 //! pods/UID/containers/NAME/RUN/       output, and why it did not start
@@ -31,6 +33,8 @@ impl RunnerFolders {
             fs::set_permissions(folders.root.join(name), fs::Permissions::from_mode(0o711))?;
         }
         fs::set_permissions(&folders.root, fs::Permissions::from_mode(0o711))?;
+        fs::create_dir_all(folders.notes())?;
+        fs::set_permissions(folders.notes(), fs::Permissions::from_mode(0o700))?;
         Ok(folders)
     }
 
@@ -45,16 +49,42 @@ impl RunnerFolders {
         self.root.join("notes")
     }
 
+    pub(super) fn programs(&self) -> PathBuf {
+        self.root.join("programs")
+    }
+
+    /// The uids of the pods that have a folder.
+    pub(super) fn pods(&self) -> io::Result<Vec<String>> {
+        let mut pods = Vec::new();
+        for entry in fs::read_dir(self.root.join("pods"))? {
+            pods.extend(entry?.file_name().into_string());
+        }
+        Ok(pods)
+    }
+
+    pub(super) fn user(&self, uid: &str) -> PathBuf {
+        self.pod(uid).join("user")
+    }
+
     pub(super) fn pod(&self, uid: &str) -> PathBuf {
         self.root.join("pods").join(uid)
     }
 
+    /// All volumes of a pod.
+    pub(super) fn volumes(&self, uid: &str) -> PathBuf {
+        self.pod(uid).join("volumes")
+    }
+
     pub(super) fn volume(&self, uid: &str, name: &str) -> PathBuf {
-        self.pod(uid).join("volumes").join(name)
+        self.volumes(uid).join(name)
+    }
+
+    pub(super) fn claims(&self) -> PathBuf {
+        self.root.join("claims")
     }
 
     pub(super) fn claim(&self, namespace: &str, name: &str) -> PathBuf {
-        self.root.join("claims").join(namespace).join(name)
+        self.claims().join(namespace).join(name)
     }
 
     pub(super) fn work(&self, uid: &str, container: &str) -> PathBuf {
@@ -71,9 +101,14 @@ impl RunnerFolders {
         self.pod(uid).join("files").join(container).join("message")
     }
 
+    /// What the containers of a pod wrote: only the runner looks into it.
+    pub(super) fn containers(&self, uid: &str) -> PathBuf {
+        self.pod(uid).join("containers")
+    }
+
     /// All runs of a container.
     pub(super) fn runs(&self, uid: &str, container: &str) -> PathBuf {
-        self.pod(uid).join("containers").join(container)
+        self.containers(uid).join(container)
     }
 
     pub(super) fn run(&self, uid: &str, container: &str, restarts: i32) -> PathBuf {

@@ -5,6 +5,7 @@
 //! ```
 
 mod bounding;
+mod claims;
 mod commands;
 mod events;
 mod folders;
@@ -14,11 +15,14 @@ mod output;
 mod pods;
 mod probing;
 mod registration;
+mod simulating;
 mod starting;
+mod usage;
+mod users;
 mod watching;
 mod worker;
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -31,14 +35,18 @@ use tokio::task::JoinHandle;
 use crate::machine::cgroups::PodCgroups;
 use crate::machine::leftovers::end_leftovers;
 use crate::machine::processes::Launcher;
+use crate::machine::reach::reachable_executable;
 use crate::machine::run_notes::RunNotes;
 use crate::pod::backoff::BackoffLimits;
 use crate::pod::downward::NodeCapacity;
-use crate::pod::identity::{POD_USERS, RunnerUser, free_user};
+use crate::pod::identity::RunnerUser;
 use crate::pod::limits::PodBounds;
 use events::EventRecorder;
 use folders::RunnerFolders;
 pub use output::{PodOutputs, RunOutput, WhichRun};
+pub use registration::own_uid;
+pub use usage::{PodUsage, UsageMeter};
+use users::PodUsers;
 use watching::WatchedPods;
 
 /// How long pods may take to end when the runner stops; then they are killed.
@@ -57,6 +65,18 @@ pub struct RunnerSettings {
     pub limits: BackoffLimits,
     /// What all pods may have, whatever they ask for.
     pub bounds: PodBounds,
+    /// What becomes of containers whose image no program stands for.
+    pub without_program: WithoutProgram,
+}
+
+/// What becomes of containers whose image no program of this machine stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WithoutProgram {
+    /// They wait, and say so.
+    #[default]
+    Waits,
+    /// They count as running and ready, and say so.
+    Simulated,
 }
 
 /// Why a runner does not start.
@@ -78,6 +98,7 @@ pub struct PodRunner {
     following: JoinHandle<()>,
     watching: JoinHandle<()>,
     outputs: PodOutputs,
+    meter: UsageMeter,
 }
 
 /// What all workers share.
@@ -90,21 +111,17 @@ struct NodeContext {
     capacity: NodeCapacity,
     recorder: EventRecorder,
     outputs: PodOutputs,
-    users: Mutex<TakenUsers>,
+    users: PodUsers,
+    /// Namespace and name of each pod that has a worker, by its uid.
+    names: Mutex<HashMap<String, (String, String)>>,
     watched: WatchedPods,
     /// Control groups for pods, where the kernel lets the runner make some.
     cgroups: Option<PodCgroups>,
 }
 
-/// The uids that pods have.
-struct TakenUsers {
-    taken: BTreeSet<u32>,
-    last: Option<u32>,
-}
-
 impl PodRunner {
     /// Ends what an earlier runner left, makes the node, and runs pods from now on.
-    pub async fn start(client: kube::Client, settings: RunnerSettings) -> Result<Self, RunnerError> {
+    pub async fn start(client: kube::Client, mut settings: RunnerSettings) -> Result<Self, RunnerError> {
         let folders = RunnerFolders::below(&settings.folder).map_err(RunnerError::Folder)?;
         let notes = RunNotes::in_folder(&folders.notes()).map_err(RunnerError::Folder)?;
         let left = notes.clone();
@@ -114,6 +131,8 @@ impl PodRunner {
             tracing::info!(ended, "Ended processes of pods that an earlier runner left");
         }
         let cgroups = bounding::cgroups(&folders).await;
+        settings.executable =
+            reachable_executable(&settings.executable, &folders.programs()).map_err(RunnerError::Folder)?;
         let capacity = registration::capacity();
         registration::register(&client, &settings.node, &capacity, registration::own_user(), cgroups.as_ref())
             .await
@@ -126,7 +145,8 @@ impl PodRunner {
             recorder: EventRecorder::new(client.clone(), &settings.node),
             launcher: Launcher::new(settings.executable.clone(), notes),
             user: registration::own_user(),
-            users: Mutex::new(TakenUsers::of_runner(&folders)),
+            users: PodUsers::remembered(folders.clone()).map_err(RunnerError::Folder)?,
+            names: Mutex::default(),
             watched: WatchedPods::default(),
             cgroups,
             outputs: outputs.clone(),
@@ -138,8 +158,9 @@ impl PodRunner {
         let (watched, bounds) = (context.watched.clone(), context.settings.bounds);
         let watching = tokio::spawn(watching::watch(watched, context.folders.clone(), bounds));
         let (stop, stopping) = watch::channel(false);
+        let meter = UsageMeter::of(context.clone());
         let following = tokio::spawn(pods::follow(context, stopping));
-        Ok(Self { stop, following, watching, outputs })
+        Ok(Self { stop, following, watching, outputs, meter })
     }
 
     /// What users must know of this runner who expect that of a kubelet.
@@ -150,6 +171,11 @@ impl PodRunner {
     /// What containers write, for `kubectl logs`.
     pub fn outputs(&self) -> PodOutputs {
         self.outputs.clone()
+    }
+
+    /// What pods use, for who asks.
+    pub fn meter(&self) -> UsageMeter {
+        self.meter.clone()
     }
 
     /// Ends all pods' processes; the pods stay, and run again with the next runner.
@@ -164,30 +190,18 @@ impl PodRunner {
     }
 }
 
-impl TakenUsers {
-    /// Runners of several data directories on one machine begin in several places, so that their pods have other users.
-    fn of_runner(folders: &RunnerFolders) -> Self {
-        let offset = folders.number() % u64::from(POD_USERS.end - POD_USERS.start);
-        let offset = u32::try_from(offset).expect("it is less than a range of such numbers");
-        Self { taken: BTreeSet::new(), last: Some(POD_USERS.start + offset) }
-    }
-}
-
 impl NodeContext {
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
 
-    /// Sets a uid aside for a pod.
-    fn take_user(&self) -> Option<u32> {
-        let mut users = self.users.lock().expect("nobody panics with it");
-        let user = free_user(&users.taken, users.last)?;
-        users.taken.insert(user);
-        users.last = Some(user);
-        Some(user)
-    }
-
-    fn give_back_user(&self, user: u32) {
-        self.users.lock().expect("nobody panics with it").taken.remove(&user);
+    /// Nothing of the pod is left: its files go, and its uid is free.
+    fn put_away(&self, pod: &str) {
+        self.outputs.forget(pod);
+        self.users.give_back(pod);
+        self.names.lock().expect("nobody panics with it").remove(pod);
+        if let Err(error) = self.folders.remove_pod(pod) {
+            tracing::warn!(pod, %error, "Could not remove the files of a pod; remove them by hand");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, select};
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret};
 use kube::api::{Api, PartialObjectMeta, PostParams};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -14,9 +14,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::NodeContext;
+use super::claims::ClaimKeeper;
 use super::events::EventSort;
 use super::worker::{PodUpdate, PodWorker};
-use crate::pod::containers::{name, namespace, uid};
+use crate::pod::containers::{has_ended, name, namespace, uid};
 
 /// A pod's worker.
 struct WorkerHandle {
@@ -31,19 +32,28 @@ struct Workers {
     by_uid: HashMap<String, WorkerHandle>,
     /// What was listed anew; whoever is not among it is gone.
     listed: Option<HashSet<String>>,
+    claims: ClaimKeeper,
 }
 
 /// Follows all pods until the runner stops, and then lets their workers end.
 pub(super) async fn follow(context: Arc<NodeContext>, mut stopping: watch::Receiver<bool>) {
     let pods: Api<Pod> = Api::all(context.client.clone());
     let mut events = watcher(pods, watcher::Config::default()).default_backoff().boxed();
+    let claims: Api<PersistentVolumeClaim> = Api::all(context.client.clone());
+    let mut claims = watcher(claims, watcher::Config::default()).default_backoff().boxed();
     let mut sources = changed_sources(&context);
-    let mut workers = Workers { context, by_uid: HashMap::new(), listed: None };
+    let keeper = ClaimKeeper::new(context.clone());
+    let mut workers = Workers { context, by_uid: HashMap::new(), listed: None, claims: keeper };
     loop {
         tokio::select! {
             event = events.next() => match event {
                 Some(Ok(event)) => Box::pin(workers.see(event)).await,
                 Some(Err(error)) => tracing::debug!(%error, "The watch of pods broke; it begins anew"),
+                None => break,
+            },
+            event = claims.next() => match event {
+                Some(Ok(event)) => Box::pin(workers.see_claim(event)).await,
+                Some(Err(error)) => tracing::debug!(%error, "The watch of claims broke; it begins anew"),
                 None => break,
             },
             Some((namespace, name)) = sources.next() => workers.source_changed(&namespace, &name),
@@ -84,6 +94,13 @@ impl Workers {
         }
     }
 
+    async fn see_claim(&mut self, event: Event<PersistentVolumeClaim>) {
+        let Some((namespace, name)) = self.claims.see(event).await else { return };
+        for worker in self.by_uid.values().filter(|worker| worker.namespace == namespace) {
+            let _ = worker.updates.send(PodUpdate::Claim(name.clone()));
+        }
+    }
+
     async fn see(&mut self, event: Event<Pod>) {
         match event {
             Event::Init => self.listed = Some(HashSet::new()),
@@ -99,17 +116,31 @@ impl Workers {
                     // A worker that has ended needs to know nothing.
                     let _ = worker.updates.send(PodUpdate::Gone);
                 }
+                self.forget_others(&listed);
+                self.claims.pods_listed(&listed).await;
             }
             Event::Apply(pod) => self.seen(pod).await,
             Event::Delete(pod) => {
-                if let Some(worker) = self.by_uid.remove(uid(&pod)) {
-                    let _ = worker.updates.send(PodUpdate::Gone);
+                match self.by_uid.remove(uid(&pod)) {
+                    Some(worker) => drop(worker.updates.send(PodUpdate::Gone)),
+                    None => self.context.put_away(uid(&pod)),
                 }
+                self.claims.pod_gone(&pod).await;
+            }
+        }
+    }
+
+    /// Pods that went while no runner was there left their files.
+    fn forget_others(&self, listed: &HashSet<String>) {
+        for pod in self.context.folders.pods().unwrap_or_default() {
+            if !listed.contains(&pod) && !self.by_uid.contains_key(&pod) {
+                self.context.put_away(&pod);
             }
         }
     }
 
     async fn seen(&mut self, pod: Pod) {
+        self.claims.pod_seen(&pod).await;
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
         if node.is_empty() {
             self.bind(&pod).await;
@@ -126,13 +157,13 @@ impl Workers {
             return;
         }
         // What has ended has no worker, unless it is to be put away.
-        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-        let is_over = matches!(phase, Some("Succeeded" | "Failed"));
-        if is_over && pod.metadata.deletion_timestamp.is_none() {
+        if has_ended(&pod) && pod.metadata.deletion_timestamp.is_none() {
             return;
         }
         let (updates, received) = mpsc::unbounded_channel();
         let namespace = namespace(&pod).to_owned();
+        let names = (namespace.clone(), name(&pod).to_owned());
+        self.context.names.lock().expect("nobody panics with it").insert(uid.clone(), names);
         let worker = PodWorker::new(self.context.clone(), pod, received);
         self.by_uid.insert(uid, WorkerHandle { namespace, updates, task: tokio::spawn(worker.run()) });
     }
@@ -154,7 +185,7 @@ impl Workers {
         match bound {
             Ok(_) => {
                 let message = format!("Successfully assigned {}/{} to {node}", namespace(pod), name(pod));
-                self.context.recorder.tell(pod, EventSort::Normal, "Scheduled", message, None).await;
+                self.context.recorder.tell(&pod.into(), EventSort::Normal, "Scheduled", message, None).await;
             }
             // Somebody else was faster, or the pod is gone: its next version says so.
             Err(error) => tracing::debug!(pod = name(pod), %error, "Could not bind a pod"),

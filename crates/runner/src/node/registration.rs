@@ -31,6 +31,11 @@ pub(super) fn own_user() -> RunnerUser {
     RunnerUser::Plain { user: user.as_raw(), group: rustix::process::getegid().as_raw() }
 }
 
+/// The uid of this process.
+pub fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// Makes the Node, or brings it up to date. Nothing beats as its heart: whoever reads it lives in the same process as the
 /// runner, and a settled world is to cost no writes.
 pub(super) async fn register(

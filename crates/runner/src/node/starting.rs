@@ -7,17 +7,21 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::authentication::v1::BoundObjectReference;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::{ConfigMap, Container, Secret, ServiceAccount, Volume};
+use k8s_openapi::api::core::v1::{ConfigMap, Container, PersistentVolumeClaim, Secret, ServiceAccount, Volume};
 use kube::api::{Api, PostParams};
 
 use super::events::EventSort;
 use super::messages::message_path;
 use super::worker::{PodFact, PodWorker};
 use crate::machine::beneath::{below_root, beneath};
-use crate::machine::files::{FileOwner, keep_file, make_folder, open_folder, put_files};
+use crate::machine::files::{
+    FileOwner, keep_file, make_claim_folder, make_folder, make_passage, make_private, open_folder, put_files,
+};
 use crate::machine::init::{LaunchOrder, LaunchUser};
-use crate::machine::processes::{ContainerLaunch, find_executable};
-use crate::pod::containers::{namespace, uid};
+use crate::machine::processes::ContainerLaunch;
+use crate::machine::programs::program_file;
+use crate::pod::claims::is_bound;
+use crate::pod::containers::{containers, namespace, uid};
 use crate::pod::environment::container_command;
 use crate::pod::identity::{ProcessUser, RunnerUser, fs_group, process_user};
 use crate::pod::lifecycle::{hook, post_start};
@@ -51,7 +55,6 @@ impl PodWorker {
     pub(super) async fn mount(&mut self) {
         match self.put_volumes().await {
             Ok(()) => {
-                self.close_folder();
                 self.mount_failures = 0;
                 self.record.volumes = VolumesState::Ready;
             }
@@ -60,10 +63,27 @@ impl PodWorker {
                 let wait =
                     SignedDuration::from_millis(500 << self.mount_failures.min(8)).min(SignedDuration::from_secs(122));
                 self.mount_failures += 1;
+                let is_told = self.mount_failures > 1 || !self.waits_for_claims();
                 let again = self.context.now().saturating_add(wait).expect("a span of seconds");
                 self.record.volumes = VolumesState::Failed { again };
-                self.tell(EventSort::Warning, "FailedMount", why, None).await;
+                // A claim that came with the pod is bound in a moment.
+                if is_told {
+                    self.tell(EventSort::Warning, "FailedMount", why, None).await;
+                }
             }
+        }
+    }
+
+    fn waits_for_claims(&self) -> bool {
+        self.sources.claims.values().any(|claim| !is_bound(claim))
+    }
+
+    /// A claim has changed: who waits for it tries again.
+    pub(super) fn claim_changed(&mut self, name: &str) {
+        if let VolumesState::Failed { again } = &mut self.record.volumes
+            && references(&self.pod).claims.contains(name)
+        {
+            *again = self.context.now();
         }
     }
 
@@ -99,6 +119,11 @@ impl PodWorker {
         self.sources = self.read_sources().await?;
         let volumes: Vec<Volume> =
             self.pod.spec.iter().flat_map(|spec| spec.volumes.clone().unwrap_or_default()).collect();
+        let folders = &self.context.folders;
+        make_passage(&folders.pod(uid(&self.pod)), self.only_group())
+            .and_then(|()| make_passage(&folders.volumes(uid(&self.pod)), self.only_group()))
+            .and_then(|()| make_private(&folders.containers(uid(&self.pod))))
+            .map_err(|error| format!("making the pod's folders: {error}"))?;
         for volume in &volumes {
             self.put_volume(volume)
                 .map_err(|why| format!("MountVolume.SetUp failed for volume {:?} : {why}", volume.name))?;
@@ -118,10 +143,20 @@ impl PodWorker {
             VolumeContent::Empty => open_folder(&folder, owner, fs_group(&self.pod)),
             VolumeContent::Claim { name } => {
                 let claim = self.context.folders.claim(namespace(&self.pod), &name);
-                open_folder(&claim, owner, fs_group(&self.pod)).and_then(|()| link(&claim, &folder))
+                make_claim_folder(&claim, owner).and_then(|()| link(&claim, &folder))
             }
         };
         put.map_err(|error| error.to_string())
+    }
+
+    /// The group of all containers, where that is one, and the runner can be another.
+    fn only_group(&self) -> Option<u32> {
+        if self.context.user != RunnerUser::Root {
+            return None;
+        }
+        let groups: Option<BTreeSet<u32>> =
+            containers(&self.pod).iter().map(|one| self.user_of(one.spec).ok().map(|user| user.group)).collect();
+        groups.filter(|groups| groups.len() == 1)?.pop_first()
     }
 
     /// Whose the pod's files are: its first container's user.
@@ -142,7 +177,8 @@ impl PodWorker {
         let (client, space) = (self.context.client.clone(), namespace(&self.pod).to_owned());
         let found = references(&self.pod);
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &space);
-        let secrets: Api<Secret> = Api::namespaced(client, &space);
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), &space);
+        let claims: Api<PersistentVolumeClaim> = Api::namespaced(client, &space);
         let mut sources = PodSources { host_address: "127.0.0.1".to_owned(), ..PodSources::default() };
         sources.pod_address = Some("127.0.0.1".to_owned());
         for name in found.config_maps {
@@ -152,6 +188,10 @@ impl PodWorker {
         for name in found.secrets {
             let secret = secrets.get_opt(&name).await.map_err(|error| error.to_string())?;
             sources.secrets.extend(secret.map(|secret| (name, secret)));
+        }
+        for name in found.claims {
+            let claim = claims.get_opt(&name).await.map_err(|error| error.to_string())?;
+            sources.claims.extend(claim.map(|claim| (name, claim)));
         }
         self.tokens(found.tokens, &mut sources).await?;
         Ok(sources)
@@ -192,6 +232,9 @@ impl PodWorker {
         let Some(spec) = self.container(container) else { return };
         let (now, limits) = (self.context.now(), self.context.settings.limits);
         self.record.container_mut(container).starts(now, limits);
+        if self.simulate(&spec).await {
+            return;
+        }
         match self.try_start(&spec).await {
             Ok(id) => {
                 let has_hook = hook(post_start(&spec));
@@ -234,7 +277,7 @@ impl PodWorker {
         self.tell(EventSort::Normal, "Pulled", message, Some(&spec.name)).await;
         let executable = match invocation.executable {
             Executable::Own => self.context.settings.executable.clone(),
-            Executable::Named(name) => find_executable(&name)
+            Executable::Named(name) => program_file(&name)
                 .ok_or_else(|| NotStarted::Ended(format!("{name} is not installed on this machine: install it")))?,
         };
         self.begin_group(spec).await.map_err(|why| self.config_error(why))?;

@@ -20,7 +20,7 @@ use crate::pod::containers::{containers, full_name, name, namespace, uid};
 use crate::pod::lifecycle::{PodDecision, PodStep, decide, hook, pre_stop};
 use crate::pod::probes::{ProbeKind, ProbeOutcome};
 use crate::pod::record::{
-    EndingCause, HookState, PodEnding, PodRecord, StopCause, Termination, VolumesState, exit_reason,
+    EndingCause, HasHook, HookState, PodEnding, PodRecord, StopCause, Termination, VolumesState, exit_reason,
 };
 use crate::pod::references::PodSources;
 use crate::pod::resumed::resumed_record;
@@ -35,6 +35,8 @@ pub(super) enum PodUpdate {
     Changed(Box<Pod>),
     /// An object of its namespace changed that it may name.
     Source(String),
+    /// A claim of its namespace changed that it may have.
+    Claim(String),
     /// It is no longer there.
     Gone,
     /// The runner stops: the pod's processes end, and the pod stays.
@@ -107,7 +109,7 @@ impl PodWorker {
     pub(super) fn new(context: Arc<NodeContext>, pod: Pod, updates: UnboundedReceiver<PodUpdate>) -> Self {
         let (teller, facts) = unbounded_channel();
         let record = resumed_record(&pod, context.now());
-        let user = context.take_user();
+        let user = context.users.take(&pod);
         Self {
             context,
             pod,
@@ -145,9 +147,6 @@ impl PodWorker {
                 break;
             }
         }
-        if let Some(user) = self.user {
-            self.context.give_back_user(user);
-        }
     }
 
     /// Decides and acts until there is nothing to do; gives back when to look again.
@@ -174,6 +173,7 @@ impl PodWorker {
             update = self.updates.recv() => match update {
                 Some(PodUpdate::Changed(pod)) => self.changed(*pod),
                 Some(PodUpdate::Source(name)) => self.source_changed(&name).await,
+                Some(PodUpdate::Claim(name)) => self.claim_changed(&name),
                 Some(PodUpdate::RunnerStops) => self.stop(),
                 Some(PodUpdate::Gone) | None => {
                     self.end_all().await;
@@ -229,10 +229,7 @@ impl PodWorker {
     }
 
     fn put_away(&self) {
-        self.context.outputs.forget(uid(&self.pod));
-        if let Err(error) = self.context.folders.remove_pod(uid(&self.pod)) {
-            tracing::warn!(pod = name(&self.pod), %error, "Could not remove the files of a pod; remove them by hand");
-        }
+        self.context.put_away(uid(&self.pod));
     }
 
     /// The object goes now that nothing of it runs. False where the API server could not do it.
@@ -280,7 +277,7 @@ impl PodWorker {
     }
 
     pub(super) async fn tell(&self, sort: EventSort, reason: &str, message: String, container: Option<&str>) {
-        self.context.recorder.tell(&self.pod, sort, reason, message, container).await;
+        self.context.recorder.tell(&(&self.pod).into(), sort, reason, message, container).await;
     }
 
     async fn carry_out(&mut self, step: PodStep) {
@@ -307,7 +304,10 @@ impl PodWorker {
             StopCause::PostStart => "FailedPostStartHook".to_owned(),
         };
         self.tell(EventSort::Normal, "Killing", message, Some(container)).await;
-        let has_hook = self.container(container).map_or(crate::pod::record::HasHook::No, |spec| hook(pre_stop(&spec)));
+        let has_hook = match self.container(container) {
+            Some(spec) if !self.is_simulated(container) => hook(pre_stop(&spec)),
+            Some(_) | None => HasHook::No,
+        };
         let now = self.context.now();
         self.record.container_mut(container).stops(cause, grace, now, has_hook);
     }
@@ -317,6 +317,7 @@ impl PodWorker {
         {
             stop.told = Some(now);
         }
+        self.end_if_simulated(container);
         if let Some(Err(error)) = self.processes.get(container).map(|process| process.tell(Signal::TERM)) {
             tracing::debug!(container, %error, "Could not signal a container");
         }
@@ -327,6 +328,7 @@ impl PodWorker {
         {
             stop.is_killed = true;
         }
+        self.end_if_simulated(container);
         if let Some(process) = self.processes.get(container).cloned() {
             tokio::task::spawn_blocking(move || process.kill());
         }

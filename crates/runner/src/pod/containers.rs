@@ -105,6 +105,12 @@ pub fn full_name(pod: &Pod) -> String {
     format!("{}_{}({})", name(pod), namespace(pod), uid(pod))
 }
 
+/// Whether the pod has ended for good: nothing of it runs, and nothing will.
+pub fn has_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
 /// How long the pod may take to end, in seconds: what its deletion asked for, else what it says itself.
 pub fn grace_seconds(pod: &Pod) -> i64 {
     let own = pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds);

@@ -1,6 +1,7 @@
 //! What a kubelet decides about a pod, as values: nothing here waits, asks the time, or touches a file or a process.
 
 pub mod backoff;
+pub mod claims;
 pub mod containers;
 pub mod downward;
 pub mod environment;

@@ -127,15 +127,27 @@ impl ProbeHistory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContainerProbes {
     histories: [ProbeHistory; 3],
+    /// Whether nobody asks: nothing runs that could answer, and the container counts as started and ready.
+    is_skipped: bool,
 }
 
 impl Default for ContainerProbes {
     fn default() -> Self {
-        Self { histories: ProbeKind::ALL.map(ProbeHistory::new) }
+        Self { histories: ProbeKind::ALL.map(ProbeHistory::new), is_skipped: false }
     }
 }
 
 impl ContainerProbes {
+    /// Those of a container that is merely simulated.
+    pub fn skipped() -> Self {
+        Self { is_skipped: true, ..Self::default() }
+    }
+
+    /// Whether the container is merely simulated.
+    pub fn are_skipped(&self) -> bool {
+        self.is_skipped
+    }
+
     /// Those of a kind.
     pub fn of(&self, kind: ProbeKind) -> ProbeHistory {
         self.histories[kind as usize]
@@ -148,13 +160,13 @@ impl ContainerProbes {
 
     /// Whether the container has started, as far as probes say.
     pub fn has_started(&self, container: &Container) -> bool {
-        container.startup_probe.is_none() || self.of(ProbeKind::Startup).state == ProbeState::Passed
+        self.is_skipped || container.startup_probe.is_none() || self.of(ProbeKind::Startup).state == ProbeState::Passed
     }
 
     /// Whether it is ready, as far as probes say.
     pub fn is_ready(&self, container: &Container) -> bool {
         let passed = self.of(ProbeKind::Readiness).state == ProbeState::Passed;
-        self.has_started(container) && (container.readiness_probe.is_none() || passed)
+        self.has_started(container) && (self.is_skipped || container.readiness_probe.is_none() || passed)
     }
 
     /// The probe that condemns the container.
@@ -166,6 +178,9 @@ impl ContainerProbes {
 
     /// The kinds of probes that are wanted now, each with when it is due: the startup probe alone until it passed.
     pub fn due(&self, container: &Container, started: Timestamp) -> Vec<(ProbeKind, Timestamp)> {
+        if self.is_skipped {
+            return Vec::new();
+        }
         let has_started = self.has_started(container);
         let wanted = ProbeKind::ALL.into_iter().filter(|kind| (*kind == ProbeKind::Startup) != has_started);
         wanted.filter_map(|kind| Some((kind, self.of(kind).due(kind.of(container)?, started)?))).collect()

@@ -9,7 +9,7 @@ pub struct LocalProgram {
     /// Its name, for messages.
     pub name: &'static str,
     /// Repositories of images that it stands for; `*` at the beginning stands for any registry and folders.
-    images: &'static [&'static str],
+    pub images: &'static [&'static str],
     /// Where it is.
     pub source: ProgramSource,
     /// How paths of mounts are made to work.

@@ -1,6 +1,6 @@
 //! What became of a pod's containers: facts in, and what the next decision and the status read of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -20,6 +20,8 @@ pub struct PodRecord {
     pub ending: Option<PodEnding>,
     /// Whether nothing of it runs any more and nothing will.
     pub is_over: bool,
+    /// The images that no program stands for, where that is merely simulated.
+    pub simulated: BTreeSet<String>,
 }
 
 /// Whether a pod's volumes are there.
@@ -254,6 +256,14 @@ impl ContainerRecord {
             probes,
             stop: None,
         });
+    }
+
+    /// It counts as running, and no process stands behind it: it has no hooks, and nobody probes it.
+    pub fn simulated(&mut self, id: String, now: Timestamp) {
+        self.started(id, now, HasHook::No);
+        if let Some(running) = self.running_mut() {
+            running.probes = ContainerProbes::skipped();
+        }
     }
 
     /// It could not be prepared, and did not run: what was before stays, and the restart does not count.

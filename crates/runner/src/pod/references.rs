@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{ConfigMap, Container, EnvVarSource, Pod, Secret, Volume};
+use k8s_openapi::api::core::v1::{ConfigMap, Container, EnvVarSource, PersistentVolumeClaim, Pod, Secret, Volume};
 
 use super::containers::containers;
 
@@ -44,6 +44,8 @@ pub struct PodSources {
     pub config_maps: BTreeMap<String, ConfigMap>,
     /// Secrets by name.
     pub secrets: BTreeMap<String, Secret>,
+    /// Claims by name.
+    pub claims: BTreeMap<String, PersistentVolumeClaim>,
     /// Variables that tell where services are.
     pub services: BTreeMap<String, String>,
     /// Tokens that were made for the pod.

@@ -15,6 +15,9 @@ use super::containers::{ContainerRole, PodContainer, containers, full_name};
 use super::lifecycle::has_started;
 use super::record::{ContainerRecord, ContainerRun, EndingCause, PodRecord, RunningContainer, Termination};
 
+/// The reason in the status of a pod that is Ready without running.
+pub const SIMULATED: &str = "Simulated";
+
 /// What a status says beside what is known of the pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusFacts {
@@ -105,7 +108,16 @@ fn final_phase(before: &PodStatus, record: &PodRecord) -> Option<PodPhase> {
 
 /// Reason and message belong to the phase, and stay as long as it does.
 fn why(before: &PodStatus, record: &PodRecord, phase: PodPhase) -> (Option<String>, Option<String>) {
-    match record.ending.as_ref().map(|ending| &ending.cause) {
+    let own_end = record.ending.as_ref().map(|ending| &ending.cause);
+    let is_ended = matches!(own_end, Some(EndingCause::DeadlineExceeded | EndingCause::Evicted { .. }));
+    if !record.simulated.is_empty() && !is_ended {
+        return simulated(record);
+    }
+    // What an earlier runner simulated this one may run.
+    if before.reason.as_deref() == Some(SIMULATED) && !phase.is_final() {
+        return (None, None);
+    }
+    match own_end {
         Some(EndingCause::DeadlineExceeded) => {
             let message = "Pod was active on the node longer than the specified deadline";
             (Some("DeadlineExceeded".to_owned()), Some(message.to_owned()))
@@ -118,6 +130,13 @@ fn why(before: &PodStatus, record: &PodRecord, phase: PodPhase) -> (Option<Strin
         }
         Some(EndingCause::Deleted | EndingCause::Completed) | None => (None, None),
     }
+}
+
+/// The mark of pods that are Ready without running.
+fn simulated(record: &PodRecord) -> (Option<String>, Option<String>) {
+    let images: Vec<String> = record.simulated.iter().map(|image| format!("{image:?}")).collect();
+    let message = format!("No program of this machine stands for {}: nothing of it runs", images.join(", "));
+    (Some(SIMULATED.to_owned()), Some(message))
 }
 
 fn whole_seconds(time: Timestamp) -> Time {

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{
     ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, ProjectedVolumeSource, Secret, Volume, VolumeProjection,
 };
 
+use super::claims::is_bound;
 use super::downward::{DownwardError, NodeCapacity, field_text, resource_text};
 use super::references::{PodSources, token_wish};
 
@@ -52,6 +53,12 @@ pub enum VolumeError {
     /// A Secret that is not there.
     #[error("secret {0:?} not found")]
     NoSecret(String),
+    /// A claim that is not there.
+    #[error("persistentvolumeclaim {0:?} not found")]
+    NoClaim(String),
+    /// A claim without a volume.
+    #[error("persistentvolumeclaim {0:?} is not bound: kubectl describe pvc {0} tells why")]
+    Unbound(String),
     /// A key that is asked for and not there.
     #[error("references non-existent {kind} key: {key}")]
     NoKey {
@@ -85,7 +92,7 @@ pub fn volume_content(
         return Ok(VolumeContent::Empty);
     }
     if let Some(claim) = &volume.persistent_volume_claim {
-        return Ok(VolumeContent::Claim { name: claim.claim_name.clone() });
+        return claimed(&claim.claim_name, sources);
     }
     let maker = FileMaker { pod, sources, node };
     let files = if let Some(map) = &volume.config_map {
@@ -101,6 +108,14 @@ pub fn volume_content(
         return Err(VolumeError::Unsupported(sort_of(volume)));
     };
     Ok(VolumeContent::Files(files))
+}
+
+fn claimed(name: &str, sources: &PodSources) -> Result<VolumeContent, VolumeError> {
+    match sources.claims.get(name) {
+        None => Err(VolumeError::NoClaim(name.to_owned())),
+        Some(claim) if !is_bound(claim) => Err(VolumeError::Unbound(name.to_owned())),
+        Some(_) => Ok(VolumeContent::Claim { name: name.to_owned() }),
+    }
 }
 
 /// The sort of a volume that no process can be given.
@@ -291,11 +306,15 @@ mod tests {
         }
     }
 
-    fn content(mut volume: Value) -> Result<VolumeContent, VolumeError> {
+    fn content(volume: Value) -> Result<VolumeContent, VolumeError> {
+        content_with(volume, &sources())
+    }
+
+    fn content_with(mut volume: Value, sources: &PodSources) -> Result<VolumeContent, VolumeError> {
         volume["name"] = json!("v");
         let volume: Volume = serde_json::from_value(volume).unwrap();
         let pod = pod(json!({"containers": [{"name": "c", "resources": {"limits": {"cpu": "500m"}}}]}));
-        volume_content(&pod, &volume, &sources(), &NodeCapacity { cpu: "2".into(), memory: "8Gi".into() })
+        volume_content(&pod, &volume, sources, &NodeCapacity { cpu: "2".into(), memory: "8Gi".into() })
     }
 
     /// `PATH=CONTENT MODE` for each file.
@@ -370,9 +389,16 @@ mod tests {
     #[test]
     fn folders_are_empty_or_those_of_claims() {
         let claim = json!({"persistentVolumeClaim": {"claimName": "data"}});
+        let with = |phase: &str| {
+            let there = serde_json::from_value(json!({"status": {"phase": phase}})).unwrap();
+            let sources = PodSources { claims: [("data".to_owned(), there)].into(), ..sources() };
+            content_with(claim.clone(), &sources)
+        };
 
         assert_eq!(content(json!({"emptyDir": {}})), Ok(VolumeContent::Empty));
-        assert_eq!(content(claim), Ok(VolumeContent::Claim { name: "data".into() }));
+        assert_eq!(with("Bound"), Ok(VolumeContent::Claim { name: "data".into() }));
+        assert_eq!(with("Pending"), Err(VolumeError::Unbound("data".into())));
+        assert_eq!(content(claim.clone()), Err(VolumeError::NoClaim("data".into())));
         assert_eq!(content(json!({"hostPath": {"path": "/"}})), Err(VolumeError::Unsupported("hostPath")));
     }
 

@@ -13,7 +13,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use portolan_apiserver::{ApiServer, Config, Workloads};
 use portolan_runner::machine::leftovers::process_count;
-use portolan_runner::node::{PodOutputs, PodRunner, RunOutput, RunnerSettings, WhichRun};
+use portolan_runner::node::{PodOutputs, PodRunner, RunOutput, RunnerSettings, WhichRun, WithoutProgram};
 use portolan_runner::pod::backoff::BackoffLimits;
 use portolan_runner::pod::limits::PodBounds;
 use serde_json::{Value, json};
@@ -84,6 +84,7 @@ fn settings(home: &TempDir, bounds: PodBounds) -> RunnerSettings {
         executable: place(env!("CARGO_BIN_EXE_portolan-pod")),
         limits,
         bounds,
+        without_program: WithoutProgram::default(),
     }
 }
 
@@ -124,7 +125,7 @@ impl Scene {
     }
 
     /// An object by its kind, name and data.
-    async fn put(&self, object: &Value) {
+    pub(crate) async fn put(&self, object: &Value) {
         let kind = object["kind"].as_str().unwrap();
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind));
         let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), "default", &resource);
@@ -263,12 +264,11 @@ impl Scene {
             .collect()
     }
 
-    /// What is left of the pod's folder, where the row says what is.
+    /// What is left of the pod's folder that should not be.
     fn other_folders(&self, uid: &str) -> Option<String> {
-        let wanted = self.row.expect["folders"].as_array()?;
-        let entries = std::fs::read_dir(self.home.path().join("runner/pods").join(uid)).into_iter().flatten();
-        let left: Vec<Value> = entries.map(|entry| json!(entry.unwrap().file_name().to_string_lossy())).collect();
-        (left != *wanted).then(|| format!("the pod's folder has {left:?}"))
+        let folder = self.home.path().join("runner/pods").join(uid);
+        let gone = self.row.expect["without"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        gone.filter(|name| folder.join(name).exists()).map(|name| format!("the pod still has its {name}")).next()
     }
 
     fn missing_claims(&self) -> Vec<String> {
@@ -353,6 +353,7 @@ async fn pods_run_again_with_the_next_runner_and_their_claims_are_kept() {
     let row = Row { spec: json!({"containers": [container], "volumes": [claim]}), ..bare_row() };
     let stage = Stage::of(row).await;
     let scene = &stage.scene;
+    scene.put(&json!({"kind": "PersistentVolumeClaim", "name": "kept"})).await;
     scene.create().await;
     scene.until(|pod| pod["status"]["containerStatuses"][0]["ready"] == true).await.unwrap();
     let kept = scene.home.path().join("runner/claims/default/kept/f");
@@ -384,6 +385,7 @@ async fn a_settled_pod_costs_no_writes_however_often_it_is_probed() {
     let claim = json!({"name": "v", "persistentVolumeClaim": {"claimName": "probes"}});
     let stage = Stage::of(Row { spec: json!({"containers": [container], "volumes": [claim]}), ..bare_row() }).await;
     let scene = &stage.scene;
+    scene.put(&json!({"kind": "PersistentVolumeClaim", "name": "probes"})).await;
     scene.create().await;
     let probes = scene.home.path().join("runner/claims/default/probes/f");
     let probed = |times: usize| std::fs::read_to_string(&probes).is_ok_and(|text| text.lines().count() >= times);

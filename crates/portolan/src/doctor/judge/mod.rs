@@ -3,6 +3,7 @@
 mod account;
 mod cluster;
 mod name;
+mod runner;
 #[cfg(test)]
 mod tests;
 
@@ -12,9 +13,10 @@ use super::finding::DoctorReport;
 /// Judges everything that was seen.
 pub(crate) fn judge(facts: &Facts) -> DoctorReport {
     let cluster = facts.cluster.iter().flat_map(cluster::judge);
+    let runner = facts.runner.iter().flat_map(runner::judge);
     let accounts = facts.accounts.iter().flat_map(account::judge);
     let names = facts.accounts.iter().flat_map(name::judge);
-    DoctorReport(cluster.chain(accounts).chain(names).collect())
+    DoctorReport(cluster.chain(runner).chain(accounts).chain(names).collect())
 }
 
 /// `a, b, c and 4 more`.

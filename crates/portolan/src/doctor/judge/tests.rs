@@ -21,7 +21,7 @@ use crate::doctor::permission::{PERMISSIONS, ProbeAnswer};
 const NOW: &str = "2026-11-16T12:00:00Z";
 
 fn healthy() -> Facts {
-    Facts { cluster: Some(cluster()), accounts: vec![account()] }
+    Facts { cluster: Some(cluster()), accounts: vec![account()], ..Facts::default() }
 }
 
 fn cluster() -> Cluster {

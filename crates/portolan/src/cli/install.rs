@@ -16,8 +16,8 @@ use crate::failure::{Failure, Outcome, Tally};
 use crate::jobs;
 use crate::kinds::{Kinds, segment};
 use crate::manifest::Manifest;
-use crate::{operator, output};
 use crate::server::{ConnectArgs, Server};
+use crate::{operator, output};
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 

@@ -63,7 +63,7 @@ const ROUTES: NeededKind = NeededKind {
     group: "gateway.networking.k8s.io",
     kind: "HTTPRoute",
     called: "HTTPRoute of the Gateway API",
-    remedy: "install the Gateway API's standard definitions, version 1.0 or later",
+    remedy: "install the Gateway API's standard definitions, version 1.0 or later (https://gateway-api.sigs.k8s.io/guides/)",
 };
 
 fn definitions() -> Vec<Value> {

@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use portolan_core::Rollout;
+use portolan_engine::{NeededKind, Provisions};
 use portolan_install::{Release, Values, objects};
 use serde_json::{Value, json};
 
 use super::print;
 use crate::applying::{Applier, ApplyOptions, As, Conflicts, Storing};
-use crate::definitions::{self, GATEWAY_GROUP};
+use crate::definitions;
 use crate::duration::{duration, shown};
 use crate::failure::{Failure, Outcome, Tally};
 use crate::jobs;
 use crate::kinds::{Kinds, segment};
 use crate::manifest::Manifest;
-use crate::output;
 use crate::server::{ConnectArgs, Server};
+use crate::{operator, output};
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
@@ -39,7 +40,7 @@ pub(crate) struct Args {
     release: String,
 
     /// Namespace to install into
-    #[arg(short, long, value_name = "NAME", default_value = portolan_zerotrust::NAMESPACE)]
+    #[arg(short, long, value_name = "NAME", default_value_t = usual_namespace())]
     namespace: String,
 
     /// Leave out the namespace itself
@@ -60,6 +61,13 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     connect: ConnectArgs,
+}
+
+/// Where an installation is unless somebody says otherwise: where the usual job keeps its own objects.
+fn usual_namespace() -> String {
+    let usual = jobs::ALL.iter().filter(|job| job.sheet.usual);
+    let own = usual.filter_map(|job| (job.namespace)(&Provisions::default())).map(|own| own.name).next();
+    own.unwrap_or_else(|| operator::NAMESPACE.to_owned())
 }
 
 /// Prints the installation, or makes it so.
@@ -181,16 +189,16 @@ async fn wait(server: &Server, namespace: &str, name: &str, patience: Duration) 
 /// What the user does next.
 async fn next(server: &Server, values: &Values, namespace: &str, deployment: &str) -> Outcome<String> {
     let kinds = Kinds::discover(server).await?;
-    let has_routes = kinds.in_group(GATEWAY_GROUP).iter().any(|kind| kind.kind == "HTTPRoute");
-    let is_zerotrust = values.controllers.iter().any(|job| job == portolan_zerotrust::JOB.sheet.name);
+    let chosen: Vec<_> = values.controllers.iter().filter_map(|name| jobs::named(name)).collect();
     let mut text =
         format!("\nInstalled. kubectl -n {namespace} rollout status deployment/{deployment} shows it start.\n");
-    if is_zerotrust && !has_routes {
-        text.push_str(
-            "The cluster does not know HTTPRoute: install the Gateway API's standard definitions, version 1.0 or later\n\
-             (https://gateway-api.sigs.k8s.io/guides/). Until then the operator waits.\n",
-        );
+    let needed = chosen.iter().flat_map(|job| (job.needs)(&Provisions::default()));
+    let is_there = |one: &&NeededKind| kinds.in_group(one.group).iter().any(|kind| kind.kind == one.kind);
+    for lacking in needed.filter(|one| !is_there(one)) {
+        let NeededKind { kind, remedy, .. } = lacking;
+        text += &format!("The cluster does not know {kind}: {remedy}.\nUntil then the operator waits.\n");
     }
+    let is_zerotrust = chosen.iter().any(|job| job.sheet.name == portolan_zerotrust::JOB.sheet.name);
     if is_zerotrust && !values.tenant.create {
         text.push_str(
             "Next: a CloudflareZeroTrustTenant says with which account, tunnel and token routes are published.\n\

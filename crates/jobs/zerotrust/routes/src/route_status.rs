@@ -1,7 +1,7 @@
 //! How each route stands, for the statuses of tenants and templates: found by either without a look at the others.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use portolan_core::ObjectKey;
 use portolan_engine::{Metrics, Referrers, Verdicts};
@@ -36,6 +36,8 @@ pub(crate) struct RouteStatuses {
     posted: Verdicts<ObjectKey, RouteStatus>,
     of_tenant: Arc<Referrers<ObjectKey>>,
     of_template: Arc<Referrers<ObjectKey>>,
+    /// Held while one is posted, so that the indexes hear of a route in the order in which it came to stand so.
+    posting: Mutex<()>,
     /// How many were looked at one by one.
     scanned: Counter,
 }
@@ -51,11 +53,12 @@ impl RouteStatuses {
             tenants.note(route.clone(), before.and_then(tenant), after.and_then(tenant));
             templates.note(route.clone(), before.map(used).unwrap_or_default(), after.map(used).unwrap_or_default());
         });
-        Self { posted, of_tenant, of_template, scanned: metrics.scans("HTTPRoute") }
+        Self { posted, of_tenant, of_template, posting: Mutex::default(), scanned: metrics.scans("HTTPRoute") }
     }
 
     /// A route stands so from now on, or asks for nothing any more.
     pub(crate) fn post(&self, route: &ObjectKey, status: Option<RouteStatus>) {
+        let _alone = self.posting.lock().unwrap_or_else(PoisonError::into_inner);
         self.posted.post(route, status);
     }
 
@@ -133,5 +136,21 @@ mod tests {
 
         let gone = touched(Some(&after), None);
         assert_eq!((gone.tenants.len(), gone.templates.len()), (1, 2));
+    }
+
+    #[test]
+    fn a_route_is_found_by_the_tenant_and_the_templates_that_it_has_now() {
+        let statuses = RouteStatuses::new(&Metrics::new());
+        statuses.post(&key("app"), Some(standing("prod", &["t1"])));
+        statuses.post(&key("web"), Some(standing("prod", &["t1", "t2"])));
+        statuses.post(&key("app"), Some(standing("test", &["t2"])));
+
+        let of =
+            |tenant: &str| statuses.of_tenant(&key(tenant)).into_iter().map(|(route, _)| route).collect::<Vec<_>>();
+        assert_eq!((of("prod"), of("test")), (vec![key("web")], vec![key("app")]));
+        assert_eq!((statuses.of_template(&key("t1")), statuses.of_template(&key("t2")).len()), (vec![key("web")], 2));
+
+        statuses.post(&key("web"), None);
+        assert_eq!((of("prod"), statuses.of_template(&key("t1"))), (Vec::new(), Vec::new()));
     }
 }

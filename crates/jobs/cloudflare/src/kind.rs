@@ -11,7 +11,7 @@ use portolan_engine::Object;
 use serde_json::{Map, Value};
 
 use crate::blocks::{CloudflareDetails, SourceReference};
-use crate::reference::{Reference, RemoteTargets, ZoneHint};
+use crate::reference::{RemoteTargets, SpecReference, ZoneHint};
 use crate::sheet::{IntentStatus, Sheet};
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
@@ -63,7 +63,7 @@ pub struct Needs {
     /// Account name that the object itself names, where it names no id.
     pub account_name: Option<String>,
     /// What the object refers to.
-    pub refers: Vec<Reference>,
+    pub refers: Vec<SpecReference>,
 }
 
 impl Needs {
@@ -75,16 +75,16 @@ impl Needs {
     /// The zone, for what lives in one.
     pub(crate) fn zone(&self) -> Option<&ZoneHint> {
         self.refers.iter().find_map(|one| match one {
-            Reference::Zone(hint) => Some(hint),
-            Reference::Source(_) | Reference::Remote(_) => None,
+            SpecReference::Zone(hint) => Some(hint),
+            SpecReference::Source(_) | SpecReference::Remote(_) => None,
         })
     }
 
     /// The object whose addresses are published, for what publishes some.
     pub(crate) fn source(&self) -> Option<&SourceReference> {
         self.refers.iter().find_map(|one| match one {
-            Reference::Source(source) => Some(source),
-            Reference::Zone(_) | Reference::Remote(_) => None,
+            SpecReference::Source(source) => Some(source),
+            SpecReference::Zone(_) | SpecReference::Remote(_) => None,
         })
     }
 }
@@ -207,7 +207,7 @@ pub trait Kind: Object + kube::CustomResourceExt {
     }
 
     /// What the object refers to: it is looked up before it is asked what the object wants, and when it changes, the object runs.
-    fn refers(&self) -> Vec<Reference> {
+    fn refers(&self) -> Vec<SpecReference> {
         Vec::new()
     }
 
@@ -328,7 +328,7 @@ pub(crate) mod prelude {
     pub(crate) use serde_json::{Value, json};
 
     pub(crate) use super::{Kind, Resolved, StatusView};
-    pub(crate) use crate::reference::Reference;
+    pub(crate) use crate::reference::SpecReference;
     pub(crate) use crate::sheet::{AccountStatus, Sheet, finalizer, status};
     pub(crate) use crate::shown;
 }

@@ -24,6 +24,7 @@ mod rights;
 pub mod sheet;
 pub mod shown;
 pub mod sources;
+mod targets;
 mod triggers;
 pub mod used;
 

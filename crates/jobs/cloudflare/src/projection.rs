@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::kind::{CredentialsFrom, Kind, Needs};
-use crate::reference::{Reference, RemoteReference};
+use crate::reference::{RemoteReference, SpecReference};
 use crate::used::UsedCredentials;
 
 /// What the cache keeps of an object. There is one for each object, so names that are only compared are kept as digests.
@@ -95,14 +95,14 @@ fn depends(needs: &Needs, namespace: Option<&str>) -> Vec<String> {
 }
 
 /// Zones are found by the ending of a name, and what only Cloudflare knows tells nobody when it changes.
-fn on_reference(reference: &Reference, namespace: Option<&str>) -> Option<String> {
+fn on_reference(reference: &SpecReference, namespace: Option<&str>) -> Option<String> {
     match reference {
-        Reference::Zone(_) => None,
-        Reference::Source(source) => {
+        SpecReference::Zone(_) => None,
+        SpecReference::Source(source) => {
             let named = source.named(namespace)?;
             Some(object(named.kind, named.namespace, named.name))
         }
-        Reference::Remote(remote @ RemoteReference { kind, .. }) => {
+        SpecReference::Remote(remote @ RemoteReference { kind, .. }) => {
             let key = remote.object()?;
             Some(object(kind, key.namespace.as_deref(), &key.name))
         }

@@ -7,19 +7,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use portolan_cloudflare_api::{
-    ApiError, Client, Freshness, Item, Lane, Scope as RemoteScope, TypedCollection, collections,
-};
 use portolan_core::{ObjectKey, Problem, RemoteId, reasons};
 
 use crate::blocks::SourceReference;
-use crate::kind::Kind;
 
 /// What an object refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reference {
+pub enum SpecReference {
     /// The zone that its name lies in.
     Zone(ZoneHint),
     /// The Kubernetes object whose addresses are published.
@@ -29,10 +23,10 @@ pub enum Reference {
 }
 
 /// Those of references that name something else at Cloudflare than a zone.
-pub(crate) fn remote(references: &[Reference]) -> impl Iterator<Item = &RemoteReference> {
+pub(crate) fn remote(references: &[SpecReference]) -> impl Iterator<Item = &RemoteReference> {
     references.iter().filter_map(|one| match one {
-        Reference::Remote(remote) => Some(remote),
-        Reference::Zone(_) | Reference::Source(_) => None,
+        SpecReference::Remote(remote) => Some(remote),
+        SpecReference::Zone(_) | SpecReference::Source(_) => None,
     })
 }
 
@@ -132,7 +126,7 @@ impl RemoteTargets {
     }
 
     /// What all of them mean, for kinds that always refer to as many things.
-    pub(crate) fn each<const N: usize>(&self, references: &[Reference]) -> Result<[&RemoteTarget; N], Problem> {
+    pub(crate) fn each<const N: usize>(&self, references: &[SpecReference]) -> Result<[&RemoteTarget; N], Problem> {
         let all: Vec<&RemoteTarget> = remote(references).map(|one| self.of(one)).collect::<Result<_, _>>()?;
         let known = all.len();
         all.try_into().map_err(|_| waiting(format!("{known} of {N} references are known")))
@@ -140,88 +134,13 @@ impl RemoteTargets {
 
     /// What references mean, in their order.
     #[cfg(test)]
-    pub(crate) fn for_each(references: &[Reference], found: impl Iterator<Item = RemoteTarget>) -> Self {
+    pub(crate) fn for_each(references: &[SpecReference], found: impl Iterator<Item = RemoteTarget>) -> Self {
         Self(remote(references).cloned().zip(found).collect())
     }
 }
 
-/// Something at Cloudflare that objects can refer to, a row each: what a kind of the job stands for, and [`UNSERVED`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Referent {
-    /// The kind of the objects that stand for it.
-    pub(crate) kind: &'static str,
-    /// How users call it.
-    noun: &'static str,
-    look: Look,
-}
-
-/// Finds what is named so in an account.
-type Look = for<'a> fn(&'a Client, &'a str, &'a NamedBy, Freshness) -> BoxFuture<'a, Result<Vec<String>, ApiError>>;
-
-/// What can be referred to, and what this release has no kind for yet.
-pub(crate) const UNSERVED: &[Referent] = &[Referent {
-    kind: IDENTITY_PROVIDER,
-    noun: "identity provider",
-    look: |client, account, by, age| listed(client, &collections::IDENTITY_PROVIDERS, account, by, age).boxed(),
-}];
-
 /// The kind of objects that stand for identity providers.
 pub(crate) const IDENTITY_PROVIDER: &str = "AccessIdentityProvider";
-
-impl Referent {
-    /// What objects of a kind stand for.
-    pub(crate) fn of<K: Kind>() -> Self {
-        Self {
-            kind: K::KIND,
-            noun: K::NOUN,
-            look: |client, account, by, age| listed(client, K::REMOTE, account, by, age).boxed(),
-        }
-    }
-
-    /// What is called so in an account, or is its default: there must be one.
-    pub(crate) async fn find(
-        self,
-        reference: &RemoteReference,
-        client: &Client,
-        account: &str,
-        age: Freshness,
-    ) -> Result<RemoteTarget, Problem> {
-        let doing = format!("looking for the {} of {} in account {account}", self.noun, reference.field);
-        let found = (self.look)(client, account, &reference.by, age).await.map_err(|error| error.problem(&doing))?;
-        let (noun, field) = (self.noun, reference.field);
-        let what = match &reference.by {
-            NamedBy::RemoteName(name) => format!("{noun} named {name}"),
-            NamedBy::Default | NamedBy::Object(_) | NamedBy::Id(_) => format!("default {noun}"),
-        };
-        match found.as_slice() {
-            [id] => RemoteTarget::read(reference, id, None),
-            [] => Err(waiting(format!("account {account} has no {what}; create it, or correct {field}"))),
-            several => Err(Problem::invalid(
-                reasons::INVALID_CONFIG,
-                format!("account {account} has {} of the {what}; say {field}.cloudflareId", several.len()),
-            )),
-        }
-    }
-}
-
-/// The ids of what is called so, or is the default, in a listing that is not older.
-async fn listed<B: Item>(
-    client: &Client,
-    collection: &'static TypedCollection<B>,
-    account: &str,
-    by: &NamedBy,
-    age: Freshness,
-) -> Result<Vec<String>, ApiError> {
-    debug_assert_eq!(collection.scope, RemoteScope::Account, "what is referred to by name belongs to an account");
-    let remote = client.records(collection, account);
-    remote.refresh(Lane::Change, age).await?;
-    let is_meant = |item: &B| match by {
-        NamedBy::RemoteName(name) => item.natural_key() == *name,
-        NamedBy::Default => item.is_default(),
-        NamedBy::Object(_) | NamedBy::Id(_) => false,
-    };
-    Ok(remote.with(|all| all.iter().filter(|entry| is_meant(&entry.item)).map(|entry| entry.id.clone()).collect()))
-}
 
 /// Something that is referred to is not there, or not known, yet.
 pub(crate) fn waiting(message: String) -> Problem {

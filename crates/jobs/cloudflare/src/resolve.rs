@@ -5,15 +5,13 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, ResourceExt};
 use portolan_cloudflare_api::{
-    ApiError, Client, Entry, ErrorClass, Freshness, Identity, Lane, Scope as RemoteScope, collections, objects,
+    ApiError, Client, Entry, ErrorClass, Identity, Lane, Scope as RemoteScope, collections, objects,
 };
 use portolan_core::{AccountId, Class, Hostname, ObjectKey, Problem, ZoneId, ZoneName, reasons};
-use portolan_engine::Handle;
 use serde_json::Value;
 
 use crate::allow;
@@ -22,17 +20,10 @@ use crate::credentials::{self, CredentialAccess};
 use crate::job::JobContext;
 use crate::kind::{CredentialsFrom, Kind, Needs, Recorded, Resolved, ResolvedZone};
 use crate::kinds::{CloudflareCredentials, CloudflareDomain, resolve_zone};
-use crate::projection::Projection;
 use crate::reasons::NOT_ALLOWED;
-use crate::reference::{self, NamedBy, RemoteReference, RemoteTarget, RemoteTargets, ZoneHint, waiting};
+use crate::reference::ZoneHint;
 use crate::sources::AddressSource;
 use crate::used::UsedCredentials;
-
-/// So long it is believed what something at Cloudflare is called, and so long that nothing is called so.
-const LISTED: Duration = Duration::from_hours(1);
-const LISTED_ANEW: Duration = Duration::from_secs(10);
-/// So long the first list of what is referred to is waited for.
-const LONGEST_LIST: Duration = Duration::from_secs(10);
 
 /// Longest comment of a record where the zone's plan is not known: that of free plans.
 const FREE_COMMENT: usize = 100;
@@ -233,10 +224,7 @@ impl JobContext {
             Some(hint) => Some(self.zone(hint, access).await?),
             None => None,
         };
-        let mut targets = RemoteTargets::default();
-        for reference in reference::remote(&needs.refers) {
-            targets.0.insert(reference.clone(), self.target(reference, access, account.as_ref()).await?);
-        }
+        let targets = self.targets(needs, access, account.as_ref()).await?;
         let source = match needs.source() {
             Some(reference) => Some(self.source(reference, subject).await?),
             None => None,
@@ -338,39 +326,6 @@ impl JobContext {
         crate::kinds::zone_of(domains.iter().map(AsRef::as_ref), hint)
     }
 
-    /// What a reference means.
-    async fn target(
-        &self,
-        reference: &RemoteReference,
-        access: &CredentialAccess,
-        account: Option<&AccountId>,
-    ) -> Result<RemoteTarget, Problem> {
-        let Some((referent, known)) = self.triggers.referent(reference.kind) else {
-            return Err(waiting(format!("{reference} is of no kind that can be referred to")));
-        };
-        match (&reference.by, known) {
-            (NamedBy::Id(id), _) => RemoteTarget::read(reference, id, None),
-            (NamedBy::Object(key), Some(known)) => own_target(reference, key, &known).await,
-            (NamedBy::Object(_), None) => Err(waiting(format!(
-                "{reference} does not exist, and this release has no such kind: name it by {field}.cloudflareName or \
-                 {field}.cloudflareId",
-                field = reference.field
-            ))),
-            (NamedBy::RemoteName(_) | NamedBy::Default, _) => {
-                let account = account.ok_or_else(|| {
-                    let message = "the account is not known: say spec.cloudflare.accountId";
-                    Problem::invalid(reasons::INVALID_CONFIG, message)
-                })?;
-                let find = |age| referent.find(reference, &access.client, account.as_str(), age);
-                // What there is, and what it is called, changes rarely: what is not known yet is looked for anew.
-                match find(Freshness::Within(LISTED)).await {
-                    Err(missing) if missing.class == Class::Waiting => find(Freshness::Within(LISTED_ANEW)).await,
-                    found => found,
-                }
-            }
-        }
-    }
-
     async fn source(
         &self,
         reference: &crate::blocks::SourceReference,
@@ -461,25 +416,4 @@ fn unnamed(error: &ApiError, doing: &str) -> Problem {
 
 fn parse_account(id: &str) -> Result<AccountId, Problem> {
     AccountId::parse(id).map_err(|error| Problem::invalid(reasons::INVALID_CONFIG, format!("accountId: {error}")))
-}
-
-/// What an object stands for, by its status.
-async fn own_target(
-    reference: &RemoteReference,
-    key: &ObjectKey,
-    known: &Handle<Projection>,
-) -> Result<RemoteTarget, Problem> {
-    // Before the first list is complete, what is not there says nothing.
-    if tokio::time::timeout(LONGEST_LIST, known.listed()).await.is_err() {
-        return Err(waiting(format!("the objects of kind {} cannot be listed yet", reference.kind)));
-    }
-    known.read(|store| {
-        let object = store
-            .get(key)
-            .ok_or_else(|| waiting(format!("{reference} does not exist; create it, or correct {}", reference.field)))?;
-        match object.projection.as_ref().map(Projection::target) {
-            Some((Some(id), name)) => RemoteTarget::read(reference, id, name),
-            Some((None, _)) | None => Err(waiting(format!("{reference} has no id yet; its own conditions say why"))),
-        }
-    })
 }

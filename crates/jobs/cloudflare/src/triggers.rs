@@ -13,7 +13,7 @@ use portolan_engine::{Handle, Projected, Referrers, SecretNeed};
 use crate::guard::MadeWith;
 use crate::kind::{Kind, Management};
 use crate::projection::{self, Projection, digest, endings};
-use crate::reference::{Referent, UNSERVED};
+use crate::targets::{Referent, UNSERVED};
 
 /// The controllers of the job by kind.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::reference::{IDENTITY_PROVIDER, NamedBy, Reference, RemoteReference, RemoteTargets};
+use crate::reference::{IDENTITY_PROVIDER, NamedBy, RemoteReference, RemoteTargets, SpecReference};
 
 /// Whom something lets in: who fits a rule of `include`, every rule of `require`, and none of `exclude`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -282,11 +282,11 @@ const ONE_PROVIDER: &[schema::CelRule] = &[(
 
 impl AccessRules {
     /// What the rules refer to.
-    pub(crate) fn refers(&self) -> Vec<Reference> {
+    pub(crate) fn refers(&self) -> Vec<SpecReference> {
         let rules = [&self.include, &self.exclude, &self.require].into_iter().flatten();
         let all: BTreeSet<RemoteReference> =
             rules.flat_map(AccessRule::providers).filter_map(IdentityProviderReference::reference).collect();
-        all.into_iter().map(Reference::Remote).collect()
+        all.into_iter().map(SpecReference::Remote).collect()
     }
 
     /// The rules as the API takes them, by the names of its lists: all three, since an update replaces what it does not name.
@@ -455,7 +455,7 @@ mod tests {
             twice.refers()
         };
         let provider = |by: NamedBy| {
-            vec![Reference::Remote(RemoteReference { kind: "AccessIdentityProvider", by, field: "idpRef" })]
+            vec![SpecReference::Remote(RemoteReference { kind: "AccessIdentityProvider", by, field: "idpRef" })]
         };
 
         assert_eq!(of(json!({ "cloudflareId": "p1" })), provider(NamedBy::Id("p1".to_owned())));

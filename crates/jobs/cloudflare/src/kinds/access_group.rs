@@ -60,7 +60,7 @@ impl Kind for AccessGroup {
         Some(given(self.spec.name.as_ref()).unwrap_or_else(|| self.name_any()))
     }
 
-    fn refers(&self) -> Vec<Reference> {
+    fn refers(&self) -> Vec<SpecReference> {
         self.spec.rules.refers()
     }
 

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::blocks::{CloudflareDetails, NamedObject, SourceReference, given};
 use crate::kind::{Kind, Recorded, Resolved, StatusView};
-use crate::reference::{Reference, ZoneHint};
+use crate::reference::{SpecReference, ZoneHint};
 use crate::sheet::{Sheet, finalizer};
 use crate::shown;
 use crate::sources::AddressSource;
@@ -360,13 +360,13 @@ impl Kind for DnsRecord {
     }
 
     /// A name that is none is for [`check`](Self::check) to say: who the record belongs to is known all the same.
-    fn refers(&self) -> Vec<Reference> {
+    fn refers(&self) -> Vec<SpecReference> {
         portolan_core::waypoint!();
         let details = &self.spec.cloudflare;
         let (id, domain) = (given(details.zone_id.as_ref()), given(details.domain.as_ref()));
         let name = self.written().map_or_else(|_| self.spec.name.clone(), |name| name.text().to_owned());
-        let zone = Reference::Zone(ZoneHint { id, domain, name });
-        [Some(zone), self.spec.source_ref.clone().map(Reference::Source)].into_iter().flatten().collect()
+        let zone = SpecReference::Zone(ZoneHint { id, domain, name });
+        [Some(zone), self.spec.source_ref.clone().map(SpecReference::Source)].into_iter().flatten().collect()
     }
 
     fn desired(&self, resolved: &Resolved) -> Result<Vec<Remote>, Problem> {

@@ -74,9 +74,9 @@ impl Kind for NetworkRoute {
         Some(&self.spec.cloudflare)
     }
 
-    fn refers(&self) -> Vec<Reference> {
+    fn refers(&self) -> Vec<SpecReference> {
         let network = VirtualNetworkReference::reference(self.spec.virtual_network_ref.as_ref());
-        [self.spec.tunnel_ref.reference(None), network].map(Reference::Remote).to_vec()
+        [self.spec.tunnel_ref.reference(None), network].map(SpecReference::Remote).to_vec()
     }
 
     fn desired(&self, resolved: &Resolved) -> Result<Vec<Remote>, Problem> {
@@ -192,7 +192,7 @@ mod tests {
     fn routes_without_network_reference_ask_for_the_default_one() {
         let network = RemoteReference { kind: "VirtualNetwork", by: NamedBy::Default, field: "virtualNetworkRef" };
 
-        assert!(route("10.0.0.0/8").refers().contains(&Reference::Remote(network)));
+        assert!(route("10.0.0.0/8").refers().contains(&SpecReference::Remote(network)));
     }
 
     #[test]

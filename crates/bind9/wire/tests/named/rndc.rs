@@ -281,7 +281,7 @@ async fn a_statement_as_long_as_a_command_can_be_is_taken_and_a_longer_one_is_no
     rndc.add_zone(&name("long.example"), &longest).await.unwrap();
 
     let shown = rndc.show_zone(&name("long.example")).await.unwrap();
-    assert!(says_the_same(&shown, &longest), "{:.200}", shown);
+    assert!(says_the_same(&shown, &longest), "{shown:.200}");
     let error = rndc.add_zone(&name("longer.example"), &statement(3_000)).await.unwrap_err();
     assert!(error.to_string().ends_with("was not asked, for a command has at most 31 KiB"), "{error}");
     assert_eq!(error.class(), Class::Invalid);

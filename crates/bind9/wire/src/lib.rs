@@ -25,8 +25,8 @@ mod values;
 mod zone;
 
 pub use client::{
-    DnsAnswer, DnsClient, DnsError, RndcClient, RndcError, ServerLimits, TransferBounds, TransportFault, ZoneContents,
-    ZoneTransfer, soa_of_all,
+    DnsAnswer, DnsClient, DnsError, RndcClient, RndcError, Seeding, SeedingError, ServerLimits, TransferBounds,
+    TransportFault, ZoneContents, ZoneTransfer, soa_of_all,
 };
 pub use message::{
     DomainName, LONGEST_MESSAGE, Labels, MalformedMessage, RecordData, ResourceRecord, ResponseCode, TypeCode,

@@ -108,7 +108,7 @@ impl DnsClient {
         let bytes = stream::within(self.limits.answer, exchange).await?;
         let message = DnsMessage::read(&verified(bytes, conversation.as_mut())?)?;
         if !answers(&message, question) {
-            return Err(TransportFault::TooMuch("it answered what it was not asked").into());
+            return Err(TransportFault::Unexpected.into());
         }
         self.keep(connection);
         Ok(message)

@@ -33,12 +33,12 @@ pub struct RndcClient {
     key: HmacKey,
     limits: ServerLimits,
     turns: Turns,
-    connection: Mutex<Option<Connection>>,
+    connection: Mutex<Option<ControlConnection>>,
 }
 
 /// A connection whose nonce is known.
 #[derive(Debug)]
-struct Connection {
+struct ControlConnection {
     stream: TcpStream,
     nonce: u32,
     serial: u32,
@@ -97,7 +97,7 @@ impl RndcClient {
     /// One command at a time; a connection that failed in whatever way, or whose command was given up, is not used again.
     async fn exchange(&self, line: &str) -> Result<Frame, Failure> {
         if line.len() > LONGEST_COMMAND - 1_024 {
-            return Err(TransportFault::TooMuch("a command has at most 31 KiB").into());
+            return Err(TransportFault::NotSent("a command has at most 31 KiB").into());
         }
         let whole = async {
             let _turn = self.turns.take().await?;
@@ -117,7 +117,7 @@ impl RndcClient {
 
     /// A server that does not like our signature hangs up, and so does one that is just ending: only one that does it twice is said to
     /// refuse the key.
-    async fn connect(&self) -> Result<Connection, Failure> {
+    async fn connect(&self) -> Result<ControlConnection, Failure> {
         for _ in 0..2 {
             match self.greet().await {
                 Err(Failure::Transport(TransportFault::Closed)) => tokio::time::sleep(SECOND_THOUGHT).await,
@@ -128,10 +128,10 @@ impl RndcClient {
     }
 
     /// The first command asks for the nonce that every later one repeats.
-    async fn greet(&self) -> Result<Connection, Failure> {
+    async fn greet(&self) -> Result<ControlConnection, Failure> {
         let stream = stream::connect(self.server, self.limits.connect).await?;
         // Serials that another connection used within the same seconds would be taken for a replay.
-        let mut connection = Connection { stream, nonce: 0, serial: rand::random() };
+        let mut connection = ControlConnection { stream, nonce: 0, serial: rand::random() };
         let envelope = CommandEnvelope { serial: connection.serial, now: seconds_now(), nonce: None };
         let greeting = write("null", envelope, &self.key);
         let body = stream::within(self.limits.answer, connection.exchange(&greeting)).await?;
@@ -238,7 +238,7 @@ fn refusal_in(verb: &str, frame: &Frame) -> Option<(RndcRefusal, String)> {
     Some((RndcRefusal::of(verb, error, text), said))
 }
 
-impl Connection {
+impl ControlConnection {
     async fn send(&mut self, line: &str, key: &HmacKey, limits: ServerLimits) -> Result<Frame, Failure> {
         self.serial = self.serial.wrapping_add(1);
         let envelope = CommandEnvelope { serial: self.serial, now: seconds_now(), nonce: Some(self.nonce) };

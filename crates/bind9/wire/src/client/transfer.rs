@@ -153,7 +153,7 @@ impl ZoneTransfer {
     fn read(&mut self, message: DnsMessage, events: &mut Vec<TransferEvent>) -> Result<(), DnsFault> {
         let DnsMessage { header, answers, .. } = message;
         if !header.is_answer || header.id != self.id || header.opcode != Opcode::QUERY {
-            return Err(TransportFault::TooMuch("it answered what it was not asked").into());
+            return Err(TransportFault::Unexpected.into());
         }
         if header.code != ResponseCode::NOERROR {
             return Err(DnsFault::Code(header.code));

@@ -79,7 +79,7 @@ async fn serve_datagrams(socket: UdpSocket, zones: SeedTable) {
     loop {
         // Errors are those of earlier answers that nobody took (ICMP): they say nothing of the next request.
         let Ok((length, from)) = socket.recv_from(&mut buffer).await else {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
         if let SeedReply::Message(answer) = reply(&buffer[..length], Arrival::Datagram, &zones, seconds_now()) {

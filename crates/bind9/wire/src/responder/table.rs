@@ -3,11 +3,10 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{
-        Arc, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, PoisonError, RwLock},
 };
+
+use tokio::sync::watch;
 
 use crate::{
     message::{DomainName, ResourceRecord},
@@ -27,7 +26,7 @@ pub struct ZoneSeed {
     pub soa_ttl: u32,
     keys: Vec<HmacKey>,
     records: Arc<Records>,
-    fetched: Arc<AtomicU64>,
+    fetched: watch::Sender<u64>,
 }
 
 impl ZoneSeed {
@@ -37,7 +36,13 @@ impl ZoneSeed {
     where
         I: Iterator<Item = ResourceRecord> + Send + 'static,
     {
-        Self { soa, soa_ttl, keys: vec![key], records: Arc::new(move || Box::new(records())), fetched: Arc::default() }
+        Self {
+            soa,
+            soa_ttl,
+            keys: vec![key],
+            records: Arc::new(move || Box::new(records())),
+            fetched: watch::Sender::new(0),
+        }
     }
 
     /// Who has this key may fetch it too: while keys are replaced, the old one and the new one are valid.
@@ -48,7 +53,13 @@ impl ZoneSeed {
 
     /// How often all of it was sent.
     pub fn fetched(&self) -> u64 {
-        self.fetched.load(Ordering::Relaxed)
+        *self.fetched.borrow()
+    }
+
+    /// Waits until all of it was sent at least once.
+    pub async fn until_fetched(&self) {
+        let sent = self.fetched.subscribe().wait_for(|fetched| *fetched > 0).await.is_ok();
+        debug_assert!(sent, "who waits holds a sender");
     }
 
     pub(super) fn key(&self, name: &DomainName) -> Option<&HmacKey> {
@@ -56,7 +67,7 @@ impl ZoneSeed {
     }
 
     pub(super) fn note_fetched(&self) {
-        self.fetched.fetch_add(1, Ordering::Relaxed);
+        self.fetched.send_modify(|fetched| *fetched += 1);
     }
 
     pub(super) fn records(&self) -> Box<dyn Iterator<Item = ResourceRecord> + Send> {

@@ -1,7 +1,10 @@
 //! A zone's statement as it was sent, and as `showzone` writes it → whether they say the same. Pure.
 
+use std::net::IpAddr;
+
 /// Whether a zone's statement as a server shows it (`zone "z" { … };`) says what one for `addzone` says (`{ … };`). named shows it in one
-/// line with names in quotes, and its clauses sorted by their names; what stands in a clause is as it was given (tried: 9.18.49).
+/// line with names in quotes, single addresses as networks, and its clauses sorted by their names; else a clause is as it was given (tried:
+/// 9.18.49).
 pub fn says_the_same(shown: &str, wanted: &str) -> bool {
     clauses(shown) == clauses(wanted)
 }
@@ -21,12 +24,25 @@ fn clauses(statement: &str) -> Vec<Vec<String>> {
         match &*word {
             ";" | "{" if is_outermost => clauses.extend((!clause.is_empty()).then(|| std::mem::take(&mut clause))),
             _ if depth == 0 => {}
-            _ => clause.push(word),
+            _ => clause.push(spelling(word)),
         }
     }
     clauses.extend((!clause.is_empty()).then_some(clause));
     clauses.sort();
     clauses
+}
+
+/// An address in one spelling, alone where named shows it as the network of it alone (`10.0.0.1/32`).
+fn spelling(word: String) -> String {
+    if let Some(but_not) = word.strip_prefix('!') {
+        return format!("!{}", spelling(but_not.to_owned()));
+    }
+    let (address, width) = word.split_once('/').unwrap_or((&word, ""));
+    match (address.parse::<IpAddr>(), width) {
+        (Ok(address @ IpAddr::V4(_)), "" | "32") | (Ok(address @ IpAddr::V6(_)), "" | "128") => address.to_string(),
+        (Ok(address), width) => format!("{address}/{width}"),
+        (Err(_), _) => word,
+    }
 }
 
 /// Words, braces and semicolons from the first brace on, without quotes.
@@ -58,6 +74,11 @@ mod tests {
         let shown = r#"zone "z.example" { type primary; file "a b"; allow-update { key "update"; }; };"#;
 
         assert!(says_the_same(shown, "{\n  type primary;\n  file \"a b\";\n  allow-update { key update; };\n}"));
+        assert!(says_the_same(
+            "zone \"z\" { a { 10.0.0.1/32; 2001:db8::1/128; }; };",
+            "{ a { 10.0.0.1; 2001:DB8:0::1; }; }"
+        ));
+        assert!(!says_the_same("zone \"z\" { a { 10.0.0.1/32; }; };", "{ a { 10.0.0.1/24; }; }"));
         assert!(says_the_same(shown, "{ allow-update { key update; }; file \"a b\"; type primary; };"));
         assert!(!says_the_same(shown, "{ type primary; file \"a b\"; allow-update { key update; }; notify no; }"));
         assert!(!says_the_same(shown, "{ type primary; file \"a  b\"; allow-update { key update; }; }"));

@@ -10,18 +10,18 @@ use crate::{
 };
 
 /// What is wrong with a text, before it is said which it was.
-enum Fault {
+enum TextFault {
     Name(InvalidName),
     Why(&'static str),
 }
 
-impl From<InvalidName> for Fault {
+impl From<InvalidName> for TextFault {
     fn from(name: InvalidName) -> Self {
         Self::Name(name)
     }
 }
 
-impl From<&'static str> for Fault {
+impl From<&'static str> for TextFault {
     fn from(why: &'static str) -> Self {
         Self::Why(why)
     }
@@ -41,13 +41,13 @@ impl RecordData {
             None => known_data(kind, text, &words),
         };
         read.map_err(|fault| match fault {
-            Fault::Name(name) => InvalidValue::Name(name),
-            Fault::Why(why) => InvalidValue::Value { kind, text: text.chars().take(80).collect(), why },
+            TextFault::Name(name) => InvalidValue::Name(name),
+            TextFault::Why(why) => InvalidValue::Value { kind, text: text.chars().take(80).collect(), why },
         })
     }
 }
 
-fn known_data(kind: TypeCode, text: &str, words: &[&str]) -> Result<RecordData, Fault> {
+fn known_data(kind: TypeCode, text: &str, words: &[&str]) -> Result<RecordData, TextFault> {
     match (kind, words) {
         (TypeCode::A, [address]) => Ok(RecordData::a(address.parse().map_err(|_| "write an IPv4 address")?)),
         (TypeCode::AAAA, [address]) => Ok(RecordData::aaaa(address.parse().map_err(|_| "write an IPv6 address")?)),
@@ -67,18 +67,18 @@ fn known_data(kind: TypeCode, text: &str, words: &[&str]) -> Result<RecordData, 
         (TypeCode::TXT | TypeCode::SPF, _) => text_data(text),
         (TypeCode::CAA, [flags, tag, ..]) => authority_data(flags, tag, after_words(text, 2)),
         (TypeCode::URI, [priority, weight, ..]) => uri_data(priority, weight, after_words(text, 2)),
-        _ => with_parts(kind, text).ok_or(Fault::Why(OTHER_PARTS)),
+        _ => with_parts(kind, text).ok_or(TextFault::Why(OTHER_PARTS)),
     }
 }
 
-fn soa_data(primary: &str, mailbox: &str, rest: &[&str]) -> Result<RecordData, Fault> {
+fn soa_data(primary: &str, mailbox: &str, rest: &[&str]) -> Result<RecordData, TextFault> {
     let numbers = numbers(rest).ok_or("two names and five numbers up to 4294967295")?;
     let [serial, refresh, retry, expire, negative_ttl] = numbers;
     let (primary, mailbox) = (DomainName::parse(primary)?, DomainName::parse(mailbox)?);
     Ok(Soa { primary, mailbox, serial: Serial(serial), refresh, retry, expire, negative_ttl }.to_data())
 }
 
-fn text_data(text: &str) -> Result<RecordData, Fault> {
+fn text_data(text: &str) -> Result<RecordData, TextFault> {
     let open = "a quote is not closed, or a backslash is not followed by what it escapes";
     let strings = strings(text).ok_or(open)?;
     if strings.iter().any(|string| string.len() > LONGEST_STRING) {
@@ -88,20 +88,20 @@ fn text_data(text: &str) -> Result<RecordData, Fault> {
     data.ok_or_else(|| "at least one string, and 65535 bytes at most".into())
 }
 
-fn authority_data(flags: &str, tag: &str, rest: &str) -> Result<RecordData, Fault> {
+fn authority_data(flags: &str, tag: &str, rest: &str) -> Result<RecordData, TextFault> {
     let flags = flags.parse().map_err(|_| "the flags are a number up to 255")?;
     let value = strings(rest).and_then(|strings| <[Vec<u8>; 1]>::try_from(strings).ok());
     let [value] = value.ok_or("after the tag comes one value, in quotes where it has blanks")?;
     RecordData::caa(flags, tag, &value).ok_or_else(|| "the tag has letters and digits only".into())
 }
 
-fn uri_data(priority: &str, weight: &str, rest: &str) -> Result<RecordData, Fault> {
+fn uri_data(priority: &str, weight: &str, rest: &str) -> Result<RecordData, TextFault> {
     let [priority, weight] = numbers(&[priority, weight]).ok_or("two numbers up to 65535 and a URI")?;
     let target = strings(rest).and_then(|strings| String::from_utf8(strings.concat()).ok());
     Ok(RecordData::uri(priority, weight, &target.ok_or("the URI stands in quotes")?))
 }
 
-fn generic_data(kind: TypeCode, text: &str) -> Result<RecordData, Fault> {
+fn generic_data(kind: TypeCode, text: &str) -> Result<RecordData, TextFault> {
     let data = unknown(kind, text);
     data.ok_or_else(|| {
         "after \\# come the count of bytes and the bytes in hexadecimal, and they must be such data".into()

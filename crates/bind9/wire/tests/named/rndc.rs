@@ -255,7 +255,7 @@ async fn a_statement_is_shown_as_it_was_given() {
     let zone = name("new.example");
     let statement = "{\n  type primary;\n  file \"seed.zone\";\n  allow-update { key update; };\n  allow-transfer { key \"update\"; 127.0.0.0/8; };\n  \
         also-notify { 127.0.0.1 port 5353 key update; };\n  notify explicit;\n  notify-delay 0;\n  serial-update-method unixtime;\n  \
-        allow-query { any; };\n  max-journal-size 10485760;\n}";
+        allow-query { !10.0.0.1; 10.0.0.0/8; 2001:DB8::/32; ::1; !key nobody; any; };\n  max-journal-size 10485760;\n}";
     rndc.add_zone(&zone, statement).await.unwrap();
 
     let shown = rndc.show_zone(&zone).await.unwrap();
@@ -264,4 +264,26 @@ async fn a_statement_is_shown_as_it_was_given() {
     assert!(!says_the_same(&shown, PRIMARY));
     rndc.modify_zone(&zone, PRIMARY).await.unwrap();
     assert!(says_the_same(&rndc.show_zone(&zone).await.unwrap(), PRIMARY));
+}
+
+#[tokio::test]
+async fn a_statement_as_long_as_a_command_can_be_is_taken_and_a_longer_one_is_not_sent() {
+    let Some(server) = server() else { return };
+    let rndc = rndc(&server);
+    let statement = |count: usize| {
+        let addresses = (0..count)
+            .fold(String::new(), |all, number| all + &format!("10.{}.{}.1; ", number / 250 + 1, number % 250 + 1));
+        format!("{{ type primary; file \"seed.zone\"; allow-query {{ {addresses} }}; }}")
+    };
+    let longest = statement(2_500);
+    assert!((29_000..31_000).contains(&longest.len()), "{}", longest.len());
+
+    rndc.add_zone(&name("long.example"), &longest).await.unwrap();
+
+    let shown = rndc.show_zone(&name("long.example")).await.unwrap();
+    assert!(says_the_same(&shown, &longest), "{shown:.200}");
+    let error = rndc.add_zone(&name("longer.example"), &statement(3_000)).await.unwrap_err();
+    assert!(error.to_string().ends_with("was not asked, for a command has at most 31 KiB"), "{error}");
+    assert_eq!(error.class(), Class::Invalid);
+    rndc.status().await.unwrap();
 }

@@ -4,16 +4,22 @@ use std::{net::SocketAddr, time::Duration};
 
 use portolan_bind9_wire::{
     DnsClient, DomainName, JournalFile, Nameserver, ResourceRecord, ResponderLimits, ResponseCode, RndcRefusal,
-    SeedResponder, SeedTable, Serial, ServerLimits, Soa, TransferBounds, TypeCode, ZoneApex, ZoneFiles, ZoneSeed,
-    ZoneUpdate,
+    SeedResponder, SeedTable, Seeding, SeedingError, Serial, ServerLimits, Soa, TransferBounds, TypeCode, ZoneApex,
+    ZoneFiles, ZoneSeed, ZoneUpdate, says_the_same,
 };
 
+use portolan_named_fixture::NamedServer;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpStream, UdpSocket},
 };
 
-use crate::support::{SECRET, add, dns, eventually, key, name, record, rndc, server, update_key, values};
+use crate::support::{
+    SECRET, add, configuration, dns, eventually, key, name, record, rndc, server, update_key, values,
+};
+
+/// Without these named asks for 20 serials a second, and fetches two zones at a time from one address.
+const QUOTAS: &str = "serial-query-rate 1000; transfers-in 50; transfers-per-ns 50;";
 
 /// A responder on a free port of loopback, until the task is dropped with the test.
 async fn responder(zones: &SeedTable) -> SocketAddr {
@@ -237,4 +243,120 @@ async fn who_asks_for_a_zone_and_does_not_read_it_is_left() {
     })
     .await;
     assert_eq!(counted.fetched(), 0);
+}
+
+/// What a zone is to become on a server, and where it is fetched.
+fn plan<'a>(zone: &'a DomainName, statements: &'a [String; 2], seed: &'a ZoneSeed) -> Seeding<'a> {
+    Seeding { zone, closed: &statements[0], open: &statements[1], seed, limit: Duration::from_secs(30) }
+}
+
+fn statements(zone: &str, from: SocketAddr) -> [String; 2] {
+    [as_secondary(zone, from), as_primary(zone)]
+}
+
+#[tokio::test]
+async fn many_zones_are_seeded_at_once_and_each_is_complete() {
+    let Some(server) = NamedServer::start(configuration().with_options(QUOTAS)) else { return };
+    let (rndc, dns, zones) = (rndc(&server), dns(&server), SeedTable::new());
+    let from = responder(&zones).await;
+    let names: Vec<_> = (0..30).map(|number| format!("z{number}.example")).collect();
+
+    let seeding = names.iter().map(|text| {
+        let (rndc, zones, zone) = (&rndc, &zones, name(text));
+        async move {
+            let counted = zones.insert(zone.clone(), seed(&zone, 7, 100));
+            rndc.open_seeded(plan(&zone, &statements(text, from), &counted)).await
+        }
+    });
+    for result in futures::future::join_all(seeding).await {
+        result.unwrap();
+    }
+
+    for text in &names {
+        let contents = dns.contents(&name(text), TransferBounds::default()).await.unwrap();
+        assert_eq!((contents.soa.serial, contents.records.len()), (Serial(7), 103), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn seeding_goes_on_wherever_it_was_broken_off() {
+    let Some(server) = server() else { return };
+    let (rndc, dns, zones) = (rndc(&server), dns(&server), SeedTable::new());
+    let from = responder(&zones).await;
+    for steps in 0..=5 {
+        let text = format!("broken{steps}.example");
+        let (zone, both) = (name(&text), statements(&text, from));
+        let counted = zones.insert(zone.clone(), seed(&zone, 7, 100));
+        if steps > 0 {
+            rndc.add_zone(&zone, &both[0]).await.unwrap();
+        }
+        if steps > 1 {
+            eventually("it is fetched", || async { rndc.zone_status(&zone).await.ok() }).await;
+        }
+        if steps > 2 {
+            rndc.sync(&zone, JournalFile::Keep).await.unwrap();
+        }
+        if steps > 3 {
+            rndc.delete_zone(&zone, ZoneFiles::Keep).await.unwrap();
+        }
+        if steps > 4 {
+            eventually("it is open", || async { rndc.add_zone(&zone, &both[1]).await.ok() }).await;
+        }
+
+        rndc.open_seeded(plan(&zone, &both, &counted)).await.unwrap();
+
+        assert!(says_the_same(&rndc.show_zone(&zone).await.unwrap(), &both[1]), "after {steps} steps");
+        assert_eq!(
+            dns.contents(&zone, TransferBounds::default()).await.unwrap().records.len(),
+            103,
+            "after {steps} steps"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_an_earlier_life_left_is_not_opened() {
+    let Some(server) = server() else { return };
+    let (rndc, dns, zones) = (rndc(&server), dns(&server), SeedTable::new());
+    let from = responder(&zones).await;
+    let (zone, both) = (name("again.example"), statements("again.example", from));
+    // A newer serial than ours, and other records.
+    let before = zones.insert(zone.clone(), seed(&zone, 9_000, 3));
+    rndc.open_seeded(plan(&zone, &both, &before)).await.unwrap();
+    rndc.delete_zone(&zone, ZoneFiles::Keep).await.unwrap();
+    let now = zones.insert(zone.clone(), seed(&zone, 7, 50));
+
+    let error = rndc.open_seeded(plan(&zone, &both, &now)).await.unwrap_err();
+    assert!(matches!(error, SeedingError::OldFile { has: Serial(9_000), wanted: Serial(7), .. }), "{error}");
+    assert_eq!(code_of(&server, "h1.again.example").await, ResponseCode::REFUSED);
+    rndc.delete_zone(&zone, ZoneFiles::Remove).await.unwrap();
+    let both = both.map(|statement| statement.replace("again.example.db", "again.example.7.db"));
+    rndc.open_seeded(plan(&zone, &both, &now)).await.unwrap();
+
+    let contents = dns.contents(&zone, TransferBounds::default()).await.unwrap();
+    assert_eq!((contents.soa.serial, contents.records.len()), (Serial(7), 53));
+}
+
+#[tokio::test]
+async fn a_zone_that_nobody_has_stays_closed_and_another_ones_is_left_alone() {
+    let Some(server) = server() else { return };
+    let (rndc, zones) = (rndc(&server), SeedTable::new());
+    let from = responder(&zones).await;
+    let (zone, both) = (name("lost.example"), statements("lost.example", from));
+    let unknown = seed(&zone, 7, 3);
+
+    let short = Seeding { limit: Duration::from_secs(1), ..plan(&zone, &both, &unknown) };
+    let error = rndc.open_seeded(short).await.unwrap_err();
+    assert!(error.to_string().contains("did not fetch the zone lost.example. within 1s"), "{error}");
+    assert_eq!(code_of(&server, "ns1.lost.example").await, ResponseCode::SERVFAIL);
+
+    let other = name("example.com");
+    let error = rndc.open_seeded(plan(&other, &both, &unknown)).await.unwrap_err();
+    assert!(matches!(&error, SeedingError::OtherZone { shown, .. } if shown.contains("example.zone")), "{error}");
+    assert_eq!(values(server.dns(), "ns1.example.com", TypeCode::A).await, ["192.0.2.53"]);
+}
+
+async fn code_of(server: &NamedServer, owner: &str) -> ResponseCode {
+    let open = DnsClient::new(server.dns(), None, ServerLimits::default());
+    open.query(&name(owner), TypeCode::A).await.unwrap().code
 }

@@ -62,7 +62,9 @@ async fn what_is_wrong_with_a_key_is_said() {
         unsigned.contents(&zone, TransferBounds::default()).await.unwrap_err().code(),
         Some(ResponseCode::REFUSED)
     );
-    assert!(unsigned.update(&update).await.is_err());
+    let error = unsigned.update(&update).await.unwrap_err();
+    assert!(error.to_string().ends_with("the server was not asked, for an update needs a key"), "{error}");
+    assert_eq!(error.class(), Class::Invalid);
     dns(&server).update(&update).await.unwrap();
 }
 

@@ -57,7 +57,9 @@ impl SideCommands {
         let ends = match terminal {
             Some(terminal) => ProgramEnds::of_terminal(terminal, order.has_input).map_err(|error| error.to_string())?,
             None => ProgramEnds {
-                input: input.filter(|_| order.has_input).map(|input| Box::new(input) as Box<dyn AsyncWrite + Send + Unpin>),
+                input: input
+                    .filter(|_| order.has_input)
+                    .map(|input| Box::new(input) as Box<dyn AsyncWrite + Send + Unpin>),
                 output: output.map_or_else(|| stream::empty().boxed(), parts),
                 errors: errors.map_or_else(|| stream::empty().boxed(), parts),
                 resize: None,
@@ -72,7 +74,8 @@ impl ProgramEnds {
     /// A terminal takes input and gives output; what is written as errors is output, too.
     fn of_terminal(terminal: Terminal, has_input: bool) -> io::Result<Self> {
         let (reader, writer) = (terminal.file()?, terminal.file()?);
-        let writer = has_input.then(|| Box::new(tokio::fs::File::from_std(writer)) as Box<dyn AsyncWrite + Send + Unpin>);
+        let writer =
+            has_input.then(|| Box::new(tokio::fs::File::from_std(writer)) as Box<dyn AsyncWrite + Send + Unpin>);
         let terminal = Arc::new(terminal);
         let resize = move |size: TerminalSize| {
             // A program that has ended has no size.

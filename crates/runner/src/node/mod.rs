@@ -34,9 +34,9 @@ use crate::machine::run_notes::RunNotes;
 use crate::pod::backoff::BackoffLimits;
 use crate::pod::downward::NodeCapacity;
 use crate::pod::identity::{RunnerUser, free_user};
+pub use doors::PodDoors;
 use events::EventRecorder;
 use folders::RunnerFolders;
-pub use doors::PodDoors;
 pub use output::{PodOutputs, RunOutput, WhichRun};
 
 /// How long pods may take to end when the runner stops; then they are killed.

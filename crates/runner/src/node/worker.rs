@@ -44,12 +44,34 @@ pub(super) enum PodUpdate {
 
 /// What became of something that the worker began.
 pub(super) enum PodFact {
-    Ended { container: String, id: String, started: Timestamp, end: ProcessEnd },
-    PostStart { container: String, id: String, outcome: Result<(), String> },
-    PreStop { container: String, id: String, outcome: Result<(), String> },
-    Probed { container: String, id: String, kind: ProbeKind, began: Timestamp, outcome: Result<ProbeOutcome, String> },
+    Ended {
+        container: String,
+        id: String,
+        started: Timestamp,
+        end: ProcessEnd,
+    },
+    PostStart {
+        container: String,
+        id: String,
+        outcome: Result<(), String>,
+    },
+    PreStop {
+        container: String,
+        id: String,
+        outcome: Result<(), String>,
+    },
+    Probed {
+        container: String,
+        id: String,
+        kind: ProbeKind,
+        began: Timestamp,
+        outcome: Result<ProbeOutcome, String>,
+    },
     /// Somebody wants to run something beside a container.
-    Asked { container: String, answer: oneshot::Sender<Option<SideCommands>> },
+    Asked {
+        container: String,
+        answer: oneshot::Sender<Option<SideCommands>>,
+    },
 }
 
 /// The worker of a pod.

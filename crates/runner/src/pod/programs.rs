@@ -277,7 +277,8 @@ mod tests {
     #[test]
     fn other_commands_are_refused() {
         let told = invoked("busybox", &["curl", "x"], &[]).unwrap_err().to_string();
-        let opening = "exec: \"curl\": the program for this image is tools, which has no such command: there is sh, ash, sleep,";
+        let opening =
+            "exec: \"curl\": the program for this image is tools, which has no such command: there is sh, ash, sleep,";
         assert!(told.starts_with(opening), "{told}");
         let named = invoked("bind9", &["bash"], &[]).unwrap_err().to_string();
         assert!(named.ends_with("which has no such command: there is named"), "{named}");

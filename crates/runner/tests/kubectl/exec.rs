@@ -134,7 +134,8 @@ async fn a_terminal_is_one_for_the_program_and_has_the_size_of_the_clients() {
     let mut shown = tokio::fs::File::from_std(terminal.file().unwrap());
 
     // What is typed is shown as well, so that what is waited for must not stand in it.
-    let question = "while ! stty size | grep -q 31; do sleep 0.1; done; stty size; test -t 1 && echo termi''nal; exit 3\n";
+    let question =
+        "while ! stty size | grep -q 31; do sleep 0.1; done; stty size; test -t 1 && echo termi''nal; exit 3\n";
     typed.write_all(question.as_bytes()).await.unwrap();
     typed.flush().await.unwrap();
     let (mut screen, mut part) = (String::new(), vec![0; 4096]);

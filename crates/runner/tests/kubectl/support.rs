@@ -39,9 +39,7 @@ pub(crate) struct Harbour {
 /// Where kubectl is; told once where it is not.
 fn kubectl() -> Option<PathBuf> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let find = || {
-        portolan_parity::binaries().map_err(|why| eprintln!("skipped: there is no kubectl: {why}")).ok()
-    };
+    let find = || portolan_parity::binaries().map_err(|why| eprintln!("skipped: there is no kubectl: {why}")).ok();
     FOUND.get_or_init(find).as_ref().map(|folder| folder.join("kubectl"))
 }
 

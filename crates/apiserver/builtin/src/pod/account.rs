@@ -125,7 +125,10 @@ mod tests {
 
         let mount = json!([{"name": "kube-api-access-x2b4z", "readOnly": true, "mountPath": TOKEN_FOLDER}]);
         let spec = &pod["spec"];
-        assert_eq!((&spec["initContainers"][0]["volumeMounts"], &spec["containers"][0]["volumeMounts"]), (&mount, &mount));
+        assert_eq!(
+            (&spec["initContainers"][0]["volumeMounts"], &spec["containers"][0]["volumeMounts"]),
+            (&mount, &mount)
+        );
         assert_eq!(spec["containers"][1]["volumeMounts"], own);
         assert_eq!(spec["volumes"][0]["name"], "kube-api-access-x2b4z");
         assert_eq!(spec["volumes"][0]["projected"]["sources"][0]["serviceAccountToken"]["expirationSeconds"], 3607);

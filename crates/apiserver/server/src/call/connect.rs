@@ -156,8 +156,9 @@ impl Call {
     fn ports(&self) -> Result<Vec<u16>, ApiError> {
         let bad = |text: &str| ApiError::bad_request(format!("invalid port {text:?}"));
         let texts = self.query.all("ports").flat_map(|texts| texts.split(','));
-        let ports: Vec<u16> =
-            texts.map(|text| text.parse().ok().filter(|port| *port > 0).ok_or_else(|| bad(text))).collect::<Result<_, _>>()?;
+        let ports: Vec<u16> = texts
+            .map(|text| text.parse().ok().filter(|port| *port > 0).ok_or_else(|| bad(text)))
+            .collect::<Result<_, _>>()?;
         if ports.len() > MOST_PORTS {
             return Err(ApiError::bad_request(format!("at most {MOST_PORTS} ports are forwarded at once")));
         }
@@ -173,9 +174,12 @@ impl Call {
         let upgrading = upgrading.ok_or_else(|| {
             ApiError::bad_request("this connection carries nothing but requests: connect with TLS and HTTP/1.1")
         })?;
-        let place = self.api.streams.clone().try_acquire_owned().map_err(|_| {
-            ApiError::too_many_requests("too many connections into pods are open: end one of them")
-        })?;
+        let place = self
+            .api
+            .streams
+            .clone()
+            .try_acquire_owned()
+            .map_err(|_| ApiError::too_many_requests("too many connections into pods are open: end one of them"))?;
         tokio::spawn(async move {
             match upgrading.await {
                 Ok(upgraded) => connection.serve(upgraded, agreed.protocol, stopping).await,

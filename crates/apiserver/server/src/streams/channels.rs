@@ -63,7 +63,9 @@ pub(crate) async fn exec_channels(link: Link, plan: ExecPlan) -> ExecLink {
         drop(here);
     });
     let closed = outgoing.clone();
-    let gone = async move { tokio::select! { _ = left => {}, () = closed.closed() => {} } };
+    let gone = async move {
+        tokio::select! { _ = left => {}, () = closed.closed() => {} }
+    };
     ExecLink {
         input: taken,
         sizes: resized,

@@ -82,8 +82,8 @@ fn web_socket(request: &HeaderMap, purpose: StreamPurpose) -> Result<Handshake, 
     let key = request.get(header::SEC_WEBSOCKET_KEY).and_then(|key| key.to_str().ok());
     let key = key.ok_or_else(|| ApiError::bad_request("a WebSocket needs the header Sec-WebSocket-Key"))?;
     let known = purpose.web_socket_protocols();
-    let found = words(request, &header::SEC_WEBSOCKET_PROTOCOL)
-        .find_map(|asked| known.iter().find(|(name, _)| *name == asked));
+    let found =
+        words(request, &header::SEC_WEBSOCKET_PROTOCOL).find_map(|asked| known.iter().find(|(name, _)| *name == asked));
     let names = known.iter().map(|(name, _)| *name);
     let (name, protocol) = found.ok_or_else(|| unknown(names.collect()))?;
     let hash = digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{WEB_SOCKET_SALT}").as_bytes());
@@ -179,7 +179,8 @@ mod tests {
         assert_eq!(message(&request(&[])), "Upgrade request required");
         assert_eq!(message(&request(&[("connection", "upgrade"), ("upgrade", "h2c")])), "Upgrade request required");
         assert!(message(&web_socket_for("graphql")).ends_with("[v5.channel.k8s.io v4.channel.k8s.io]"));
-        let old = [("connection", "Upgrade"), ("upgrade", "SPDY/3.1"), ("x-stream-protocol-version", "v2.channel.k8s.io")];
+        let old =
+            [("connection", "Upgrade"), ("upgrade", "SPDY/3.1"), ("x-stream-protocol-version", "v2.channel.k8s.io")];
         assert!(message(&request(&old)).contains("unable to negotiate protocol"));
     }
 }

@@ -61,7 +61,7 @@ impl PodStreams for Mirror {
                 input: order.has_input.then(|| Box::new(writer) as _),
                 output: output.boxed(),
                 errors: stream::iter([Bytes::from(order.command.join(" "))]).boxed(),
-                resize: Some(Box::new(move |size| drop(sizes.send(size)))),
+                resize: Some(Box::new(move |size| sizes.send(size).unwrap_or_default())),
                 end: Box::pin(end),
             })
         })
@@ -95,7 +95,8 @@ async fn with_pod(config: Config) -> (ApiServer, ApiService) {
         "spec": {"nodeName": "here", "containers": [container("a"), container("b")]},
     });
     post(&service, PODS, &pod).await.ok();
-    let running = json!({"name": "a", "image": "a", "imageID": "", "ready": true, "restartCount": 0, "state": {"running": {}}});
+    let running =
+        json!({"name": "a", "image": "a", "imageID": "", "ready": true, "restartCount": 0, "state": {"running": {}}});
     let status = json!({"phase": "Running", "podIP": "127.0.0.1", "containerStatuses": [running]});
     merge(&service, &format!("{PODS}/web/status"), &json!({"status": status})).await.ok();
     (server, service)

@@ -200,18 +200,21 @@ mod tests {
         let stream = 1..STREAM;
         let text = "[a-z0-9-]{0,20}";
         let headers = proptest::collection::vec((text, text), 0..5);
-        let status = prop_oneof![
-            Just(ResetStatus::ProtocolError),
-            Just(ResetStatus::RefusedStream),
-            Just(ResetStatus::Cancel)
-        ];
+        let status =
+            prop_oneof![Just(ResetStatus::ProtocolError), Just(ResetStatus::RefusedStream), Just(ResetStatus::Cancel)];
         let data = proptest::collection::vec(any::<u8>(), 0..200);
         prop_oneof![
-            (stream.clone(), any::<bool>(), headers.clone())
-                .prop_map(|(stream, is_last, headers)| SpdyFrame::Open { stream, is_last, headers }),
+            (stream.clone(), any::<bool>(), headers.clone()).prop_map(|(stream, is_last, headers)| SpdyFrame::Open {
+                stream,
+                is_last,
+                headers
+            }),
             (stream.clone(), headers).prop_map(|(stream, headers)| SpdyFrame::Reply { stream, headers }),
-            (stream.clone(), any::<bool>(), data)
-                .prop_map(|(stream, is_last, data)| SpdyFrame::Data { stream, is_last, data: data.into() }),
+            (stream.clone(), any::<bool>(), data).prop_map(|(stream, is_last, data)| SpdyFrame::Data {
+                stream,
+                is_last,
+                data: data.into()
+            }),
             (stream.clone(), status).prop_map(|(stream, status)| SpdyFrame::Reset { stream, status }),
             any::<u32>().prop_map(|id| SpdyFrame::Ping { id }),
             stream.prop_map(|last| SpdyFrame::GoAway { last }),

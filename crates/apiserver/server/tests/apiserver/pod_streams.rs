@@ -44,7 +44,8 @@ impl PodStreams for Mirror {
             if order.command == ["none"] {
                 return Err(StreamRefusal("there is no such program".to_owned()));
             }
-            let (reader, writer) = tokio::io::simplex(1024);
+            // Dropping one end is the end of what the other reads.
+            let (reader, writer) = tokio::io::duplex(1024);
             let (done, ended) = oneshot::channel::<()>();
             let output = stream::unfold((reader, done), |(mut reader, done)| async {
                 let mut part = BytesMut::new();

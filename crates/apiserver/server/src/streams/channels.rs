@@ -128,7 +128,7 @@ async fn share_out(mut incoming: mpsc::Receiver<Bytes>, ports: Vec<mpsc::Sender<
     while let Some(mut message) = incoming.recv().await {
         let Ok(channel) = message.try_get_u8() else { continue };
         // Nobody has anything to say on the channels of errors.
-        let port = ports.get(usize::from(channel / 2)).filter(|_| channel % 2 == 0);
+        let port = ports.get(usize::from(channel / 2)).filter(|_| channel.is_multiple_of(2));
         if let Some(port) = port {
             // A port that is done wants no more.
             let _ = port.send(message).await;

@@ -49,7 +49,9 @@ pub(crate) async fn run_exec(session: Result<ExecSession, StreamRefusal>, link: 
         Err(refusal) => Some(Err(refusal)),
         Ok(session) => {
             let finish = async {
-                let copied = async { tokio::join!(copy(session.output, &output), copy(session.errors, &errors)) };
+                let copied = async {
+                    tokio::join!(copy(session.output, output.as_ref()), copy(session.errors, errors.as_ref()))
+                };
                 tokio::join!(session.end, copied).0
             };
             let resized = async { resize(sizes, session.resize).await };
@@ -82,7 +84,7 @@ fn end_status(end: Result<i32, StreamRefusal>) -> Value {
     }
 }
 
-async fn copy(mut from: BoxStream<'static, Bytes>, to: &Option<StreamOutlet>) {
+async fn copy(mut from: BoxStream<'static, Bytes>, to: Option<&StreamOutlet>) {
     while let Some(bytes) = from.next().await {
         if let Some(outlet) = to
             && !outlet.send(bytes).await

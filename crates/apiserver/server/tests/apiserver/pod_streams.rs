@@ -44,7 +44,8 @@ impl PodStreams for Mirror {
             if order.command == ["none"] {
                 return Err(StreamRefusal("there is no such program".to_owned()));
             }
-            let (reader, writer) = tokio::io::simplex(1024);
+            // Dropping one end is the end of what the other reads.
+            let (reader, writer) = tokio::io::duplex(1024);
             let (done, ended) = oneshot::channel::<()>();
             let output = stream::unfold((reader, done), |(mut reader, done)| async {
                 let mut part = BytesMut::new();
@@ -61,7 +62,7 @@ impl PodStreams for Mirror {
                 input: order.has_input.then(|| Box::new(writer) as _),
                 output: output.boxed(),
                 errors: stream::iter([Bytes::from(order.command.join(" "))]).boxed(),
-                resize: Some(Box::new(move |size| drop(sizes.send(size)))),
+                resize: Some(Box::new(move |size| sizes.send(size).unwrap_or_default())),
                 end: Box::pin(end),
             })
         })

@@ -123,7 +123,7 @@ impl SpdyConnection {
     }
 
     async fn open(&mut self, stream: u32, is_last: bool, headers: SpdyHeaders) -> Onward {
-        if stream % 2 == 0 || stream <= self.last {
+        if stream.is_multiple_of(2) || stream <= self.last {
             return self.send(&SpdyFrame::Reset { stream, status: ResetStatus::ProtocolError }).await;
         }
         self.last = stream;

@@ -32,7 +32,7 @@ impl PodUsers {
     /// With those that an earlier runner gave.
     pub(super) fn remembered(folders: RunnerFolders) -> io::Result<Self> {
         let mut by_pod = HashMap::new();
-        for pod in folders.pods()? {
+        for pod in folders.with_users()? {
             let user = fs::read_to_string(folders.user(&pod)).ok().and_then(|text| text.trim().parse().ok());
             by_pod.extend(user.map(|user| (pod, user)));
         }
@@ -67,13 +67,14 @@ impl PodUsers {
     }
 
     fn keep(&self, pod: &str, user: u32) -> io::Result<()> {
-        fs::create_dir_all(self.folders.pod(pod))?;
         fs::write(self.folders.user(pod), user.to_string())
     }
 
     /// The pod is gone: its uid may be given to another.
     pub(super) fn give_back(&self, pod: &str) {
         self.known().by_pod.remove(pod);
+        // It may never have been kept.
+        let _ = fs::remove_file(self.folders.user(pod));
     }
 
     fn of_claims(&self, pod: &Pod) -> Option<u32> {

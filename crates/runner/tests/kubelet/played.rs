@@ -120,7 +120,7 @@ impl Scene {
     }
 
     /// An object by its kind, name and data.
-    async fn put(&self, object: &Value) {
+    pub(crate) async fn put(&self, object: &Value) {
         let kind = object["kind"].as_str().unwrap();
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind));
         let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), "default", &resource);

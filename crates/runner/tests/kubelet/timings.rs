@@ -17,6 +17,7 @@ async fn restarts_wait_twice_as_long_each_time_up_to_the_longest_wait() {
     let claim = json!({"name": "v", "persistentVolumeClaim": {"claimName": "times"}});
     let stage = Stage::of(Row { spec: json!({"containers": [container], "volumes": [claim]}), ..bare_row() }).await;
     let file = stage.scene.home.path().join("runner/claims/default/times/f");
+    stage.scene.put(&json!({"kind": "PersistentVolumeClaim", "name": "times"})).await;
     stage.scene.create().await;
 
     let times = || -> Vec<i64> {

@@ -50,14 +50,13 @@ impl PodUsers {
         if let Some(user) = known.by_pod.get(uid(pod)) {
             return Some(*user);
         }
-        let user = match self.of_claims(pod) {
-            Some(user) => user,
-            None => {
-                let taken: BTreeSet<u32> = known.by_pod.values().copied().chain(self.of_all_claims()).collect();
-                let user = free_user(&taken, known.last)?;
-                known.last = Some(user);
-                user
-            }
+        let user = if let Some(user) = self.of_claims(pod) {
+            user
+        } else {
+            let taken: BTreeSet<u32> = known.by_pod.values().copied().chain(self.of_all_claims()).collect();
+            let user = free_user(&taken, known.last)?;
+            known.last = Some(user);
+            user
         };
         known.by_pod.insert(uid(pod).to_owned(), user);
         if let Err(error) = self.keep(uid(pod), user) {

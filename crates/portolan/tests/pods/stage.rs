@@ -1,6 +1,7 @@
 //! A `portolan up` in a folder of its own that the users of pods may pass through, and what is seen of it.
 
 #![allow(dead_code, reason = "each test executable uses its own part")]
+#![allow(missing_docs, unreachable_pub, reason = "a module shared by tests")]
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;

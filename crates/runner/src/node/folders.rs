@@ -3,7 +3,7 @@
 //! ```text
 //! notes/                              processes that were started
 //! programs/                           the runner's own executable, where pods could not start it otherwise
-//! pods/UID/user                       the pod's own uid
+//! users/UID                           the pod's own uid
 //! pods/UID/volumes/NAME               files and empty folders
 //! pods/UID/files/NAME/                single files of volumes that a container has mounted, and why it ended
 //! pods/UID/containers/NAME/RUN/       output, and why it did not start
@@ -34,8 +34,10 @@ impl RunnerFolders {
             fs::set_permissions(folders.root.join(name), fs::Permissions::from_mode(0o711))?;
         }
         fs::set_permissions(&folders.root, fs::Permissions::from_mode(0o711))?;
-        fs::create_dir_all(folders.notes())?;
-        fs::set_permissions(folders.notes(), fs::Permissions::from_mode(0o700))?;
+        for folder in [folders.notes(), folders.root.join("users")] {
+            fs::create_dir_all(&folder)?;
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+        }
         Ok(folders)
     }
 
@@ -56,15 +58,16 @@ impl RunnerFolders {
 
     /// The uids of the pods that have a folder.
     pub(super) fn pods(&self) -> io::Result<Vec<String>> {
-        let mut pods = Vec::new();
-        for entry in fs::read_dir(self.root.join("pods"))? {
-            pods.extend(entry?.file_name().into_string());
-        }
-        Ok(pods)
+        names_in(&self.root.join("pods"))
+    }
+
+    /// The uids of the pods that have a uid of this machine.
+    pub(super) fn with_users(&self) -> io::Result<Vec<String>> {
+        names_in(&self.root.join("users"))
     }
 
     pub(super) fn user(&self, uid: &str) -> PathBuf {
-        self.pod(uid).join("user")
+        self.root.join("users").join(uid)
     }
 
     pub(super) fn pod(&self, uid: &str) -> PathBuf {
@@ -119,6 +122,14 @@ impl RunnerFolders {
     pub(super) fn remove_contents(&self, uid: &str) -> io::Result<()> {
         ["volumes", "files", "work", "beside"].iter().try_for_each(|name| remove(&self.pod(uid).join(name)))
     }
+}
+
+fn names_in(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        names.extend(entry?.file_name().into_string());
+    }
+    Ok(names)
 }
 
 /// No link is followed: of a claim only the link to it goes.

@@ -132,7 +132,9 @@ impl Workers {
 
     /// Pods that went while no runner was there left their files.
     fn forget_others(&self, listed: &HashSet<String>) {
-        for pod in self.context.folders.pods().unwrap_or_default() {
+        let folders = &self.context.folders;
+        let known: HashSet<String> = [folders.pods(), folders.with_users()].into_iter().flatten().flatten().collect();
+        for pod in known {
             if !listed.contains(&pod) && !self.by_uid.contains_key(&pod) {
                 self.context.put_away(&pod);
             }

@@ -32,7 +32,7 @@ impl PodUsers {
     /// With those that an earlier runner gave.
     pub(super) fn remembered(folders: RunnerFolders) -> io::Result<Self> {
         let mut by_pod = HashMap::new();
-        for pod in folders.pods()? {
+        for pod in folders.with_users()? {
             let user = fs::read_to_string(folders.user(&pod)).ok().and_then(|text| text.trim().parse().ok());
             by_pod.extend(user.map(|user| (pod, user)));
         }
@@ -50,14 +50,13 @@ impl PodUsers {
         if let Some(user) = known.by_pod.get(uid(pod)) {
             return Some(*user);
         }
-        let user = match self.of_claims(pod) {
-            Some(user) => user,
-            None => {
-                let taken: BTreeSet<u32> = known.by_pod.values().copied().chain(self.of_all_claims()).collect();
-                let user = free_user(&taken, known.last)?;
-                known.last = Some(user);
-                user
-            }
+        let user = if let Some(user) = self.of_claims(pod) {
+            user
+        } else {
+            let taken: BTreeSet<u32> = known.by_pod.values().copied().chain(self.of_all_claims()).collect();
+            let user = free_user(&taken, known.last)?;
+            known.last = Some(user);
+            user
         };
         known.by_pod.insert(uid(pod).to_owned(), user);
         if let Err(error) = self.keep(uid(pod), user) {
@@ -67,13 +66,14 @@ impl PodUsers {
     }
 
     fn keep(&self, pod: &str, user: u32) -> io::Result<()> {
-        fs::create_dir_all(self.folders.pod(pod))?;
         fs::write(self.folders.user(pod), user.to_string())
     }
 
     /// The pod is gone: its uid may be given to another.
     pub(super) fn give_back(&self, pod: &str) {
         self.known().by_pod.remove(pod);
+        // It may never have been kept.
+        let _ = fs::remove_file(self.folders.user(pod));
     }
 
     fn of_claims(&self, pod: &Pod) -> Option<u32> {

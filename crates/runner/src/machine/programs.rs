@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use super::processes::find_executable;
 use crate::pod::programs::{LocalProgram, PROGRAMS, ProgramSource};
 
-/// Names the folder that `named` was unpacked into.
+/// Names the folder with the programs of `named` that `tools/named/build.sh` prints.
 pub const NAMED_VARIABLE: &str = "PORTOLAN_NAMED";
 /// Names the folder of things that are made once, where not `~/.cache/portolan`.
 const CACHE_VARIABLE: &str = "PORTOLAN_CACHE";
+/// Where such things are whose users could not get into root's home.
+const OPEN_CACHE: &str = "/var/cache/portolan";
 
 /// A program of the table, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +25,7 @@ pub struct ProgramHere {
 
 /// The file of a program: one of the system's, else one that was unpacked into the cache.
 pub fn program_file(name: &str) -> Option<PathBuf> {
-    find_executable(name).or_else(|| unpacked(name, env::var_os(NAMED_VARIABLE).map(PathBuf::from), cache()))
+    find_executable(name).or_else(|| unpacked(name, env::var_os(NAMED_VARIABLE).map(PathBuf::from), &caches()))
 }
 
 /// All programs of the table; `own` is the runner's executable.
@@ -36,22 +38,28 @@ pub fn programs_here(own: &Path) -> Vec<ProgramHere> {
     PROGRAMS.iter().map(|program| ProgramHere { program, file: file(program) }).collect()
 }
 
-fn cache() -> Option<PathBuf> {
-    let named = env::var_os(CACHE_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-    named.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache/portolan")))
+/// As `tools/named/build.sh` looks for them.
+fn caches() -> Vec<PathBuf> {
+    if let Some(named) = env::var_os(CACHE_VARIABLE).filter(|value| !value.is_empty()) {
+        return vec![named.into()];
+    }
+    let home = env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/portolan"));
+    home.into_iter().chain([PathBuf::from(OPEN_CACHE)]).collect()
 }
 
-/// Only `named` is unpacked: `FOLDER/bin/named`, the folder given, or the last of the cache that is called after it.
-fn unpacked(name: &str, given: Option<PathBuf>, cache: Option<PathBuf>) -> Option<PathBuf> {
+/// Only `named` is unpacked: the folder given has it, or the last version of a cache, in `CACHE/named/VERSION-SYSTEM/bin`.
+fn unpacked(name: &str, given: Option<PathBuf>, caches: &[PathBuf]) -> Option<PathBuf> {
     if name != "named" {
         return None;
     }
-    let entries = cache.into_iter().flat_map(|cache| fs::read_dir(cache).into_iter().flatten().flatten());
-    let mut cached: Vec<PathBuf> =
-        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("named")).map(|e| e.path()).collect();
-    cached.sort();
-    let folders = given.into_iter().chain(cached.into_iter().rev());
-    folders.map(|folder| folder.join("bin").join(name)).find(|file| file.is_file())
+    let versions = |cache: &PathBuf| {
+        let entries = fs::read_dir(cache.join("named")).into_iter().flatten().flatten();
+        let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path().join("bin")).collect();
+        folders.sort();
+        folders.into_iter().rev().collect::<Vec<_>>()
+    };
+    let folders = given.into_iter().chain(caches.iter().flat_map(versions));
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 #[cfg(test)]
@@ -59,23 +67,23 @@ mod tests {
     use super::*;
 
     fn with_named(folder: &Path) -> PathBuf {
-        fs::create_dir_all(folder.join("bin")).unwrap();
-        fs::write(folder.join("bin/named"), "").unwrap();
-        folder.join("bin/named")
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join("named"), "").unwrap();
+        folder.join("named")
     }
 
     #[test]
     fn what_was_unpacked_is_found_in_the_folder_given_before_the_cache_and_the_latest_of_that() {
         let home = tempfile::tempdir().unwrap();
-        let cache = || Some(home.path().join("cache"));
-        assert_eq!(unpacked("named", None, cache()), None);
-        with_named(&home.path().join("cache/named-9.18"));
-        let latest = with_named(&home.path().join("cache/named-9.20"));
-        let given = with_named(&home.path().join("given"));
+        let caches = [home.path().join("none"), home.path().join("cache")];
+        assert_eq!(unpacked("named", None, &caches), None);
+        with_named(&home.path().join("cache/named/9.18.49-debian12-x86_64-r1/bin"));
+        let latest = with_named(&home.path().join("cache/named/9.20.1-debian13-x86_64-r1/bin"));
+        let given = with_named(&home.path().join("given/bin"));
 
-        assert_eq!(unpacked("named", None, cache()), Some(latest));
-        assert_eq!(unpacked("named", Some(home.path().join("given")), cache()), Some(given));
-        assert_eq!(unpacked("cloudflared", None, cache()), None);
+        assert_eq!(unpacked("named", None, &caches), Some(latest));
+        assert_eq!(unpacked("named", Some(home.path().join("given/bin")), &caches), Some(given));
+        assert_eq!(unpacked("cloudflared", None, &caches), None);
     }
 
     #[test]

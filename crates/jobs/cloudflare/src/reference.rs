@@ -151,10 +151,6 @@ pub(crate) fn waiting(message: String) -> Problem {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> Option<String> {
-        Some(text.to_owned())
-    }
-
     #[test]
     fn an_id_wins_over_an_object_and_an_object_over_a_name() {
         let of = |object: Option<&str>, id: Option<&str>, name: Option<&str>| {
@@ -162,9 +158,9 @@ mod tests {
             NamedBy::one_of(object.as_ref(), id.as_ref(), name.as_ref())
         };
 
-        assert_eq!(of(Some("o"), Some("i"), Some("n")), said("i").map(NamedBy::Id));
+        assert_eq!(of(Some("o"), Some("i"), Some("n")), Some(NamedBy::Id("i".to_owned())));
         assert_eq!(of(Some("o"), Some(""), Some("n")), Some(NamedBy::Object(ObjectKey::cluster("o"))));
-        assert_eq!(of(None, None, Some("n")), said("n").map(NamedBy::RemoteName));
+        assert_eq!(of(None, None, Some("n")), Some(NamedBy::RemoteName("n".to_owned())));
         assert_eq!(of(None, Some(""), None), None);
     }
 

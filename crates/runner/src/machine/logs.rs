@@ -144,7 +144,7 @@ impl OutputLog {
                 Ok(count) => count,
             };
             let is_full = count == part.len();
-            let lines = part[..count].iter().filter(|byte| **byte == b'\n').count();
+            let lines = part[..count].split(|byte| *byte == b'\n').count();
             pace.keep(count + lines * LINE_COST).await;
             for byte in &part[..count] {
                 if *byte != b'\n' {

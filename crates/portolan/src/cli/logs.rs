@@ -96,11 +96,11 @@ mod tests {
 
     #[test]
     fn what_is_wanted_is_asked_for_as_kubectl_asks() {
-        assert_eq!(path_of("web-0"), "/api/v1/namespaces/harbour/pods/web-0/log?");
+        assert_eq!(path_of("web-0"), "/api/v1/namespaces/harbour/pods/web%2D0/log?");
         assert_eq!(
             path_of("pod/web-0 -f -c a --tail 5"),
-            "/api/v1/namespaces/harbour/pods/web-0/log?follow=true&container=a&tailLines=5"
+            "/api/v1/namespaces/harbour/pods/web%2D0/log?follow=true&container=a&tailLines=5"
         );
-        assert_eq!(path_of("web-0 --previous"), "/api/v1/namespaces/harbour/pods/web-0/log?previous=true");
+        assert_eq!(path_of("web-0 --previous"), "/api/v1/namespaces/harbour/pods/web%2D0/log?previous=true");
     }
 }

@@ -25,6 +25,10 @@ fn programs(runner: &RunnerFacts) -> Finding {
     let names = |programs: &[&crate::pods_page::ProgramFacts]| -> String {
         programs.iter().map(|program| program.name.as_str()).collect::<Vec<_>>().join(", ")
     };
+    if here.is_empty() {
+        let message = "no program that stands for an image of pods is on this machine";
+        return Finding::new(&PROGRAMS, SUBJECT, CheckResult::Failed, message);
+    }
     let mut message = format!("{} can be run", names(&here));
     if !missing.is_empty() {
         message = format!("{message}; {} cannot: not on this machine", names(&missing));

@@ -17,11 +17,17 @@ use crate::doctor::facts::{
 };
 use crate::doctor::finding::CheckResult;
 use crate::doctor::permission::{PERMISSIONS, ProbeAnswer};
+use crate::pods_page::{ProgramFacts, RunnerFacts};
 
 const NOW: &str = "2026-11-16T12:00:00Z";
 
 fn healthy() -> Facts {
-    Facts { cluster: Some(cluster()), accounts: vec![account()], ..Facts::default() }
+    Facts { cluster: Some(cluster()), runner: Some(runner()), accounts: vec![account()] }
+}
+
+fn runner() -> RunnerFacts {
+    let tools = ProgramFacts { name: "tools".into(), images: Vec::new(), file: Some("/bin/sh".into()) };
+    RunnerFacts { pods: "run".into(), user: 0, folder: "/data/runner".into(), closed: None, programs: vec![tools] }
 }
 
 fn cluster() -> Cluster {
@@ -134,6 +140,9 @@ const CASES: &[Case] = &[
     ("definitions", CheckResult::NotKnown, |facts| {
         inside(facts).definitions[0].state = DefinitionState::NotKnown("forbidden".into());
     }),
+    ("pods", CheckResult::Warning, |facts| facts.runner.as_mut().unwrap().user = 1000),
+    ("pods", CheckResult::Warning, |facts| facts.runner.as_mut().unwrap().closed = Some("/root".into())),
+    ("programs", CheckResult::Failed, |facts| facts.runner.as_mut().unwrap().programs[0].file = None),
     ("gateway-api", CheckResult::Failed, |facts| inside(facts).routes_served = Ok(false)),
     ("rbac", CheckResult::Failed, |facts| {
         inside(facts).rights.missing = Ok(vec!["patch httproutes everywhere".into()]);
@@ -256,6 +265,7 @@ fn a_cluster_that_does_not_answer_is_all_that_is_told_of_it() {
     let mut facts = healthy();
     let cluster = facts.cluster.as_mut().unwrap();
     (cluster.version, cluster.inside) = (Err("connection refused".into()), None);
+    facts.runner = None;
     facts.accounts.clear();
 
     let report = judge(&facts);

@@ -196,7 +196,9 @@ async fn next(server: &Server, values: &Values, namespace: &str, deployment: &st
     let is_there = |one: &&NeededKind| kinds.in_group(one.group).iter().any(|kind| kind.kind == one.kind);
     for lacking in needed.filter(|one| !is_there(one)) {
         let NeededKind { kind, remedy, .. } = lacking;
-        text += &format!("The cluster does not know {kind}: {remedy}.\nUntil then the operator waits.\n");
+        for part in ["The cluster does not know ", kind, ": ", remedy, ".\nUntil then the operator waits.\n"] {
+            text.push_str(part);
+        }
     }
     let is_zerotrust = chosen.iter().any(|job| job.sheet.name == portolan_zerotrust::JOB.sheet.name);
     if is_zerotrust && !values.tenant.create {

@@ -1,4 +1,4 @@
-//! Deployments, StatefulSets, Jobs and probes, with the real kubectl.
+//! Deployments, `StatefulSet`s, Jobs and probes, with the real kubectl.
 
 use serde_json::json;
 

@@ -92,6 +92,7 @@ need_of() { # line
   case "$1" in
     image:*) echo ldd ;;
     contract:*) echo sdk ;;
+    named:*) echo named ;;
     *helm*) echo helm ;;
     *) echo controlplane ;;
   esac
@@ -107,8 +108,8 @@ check_required() {
   local word
   for word in $(tr ',' ' ' <<<"${PORTOLAN_REQUIRE:-}"); do
     case "$word" in
-      controlplane | helm | sdk) ;;
-      *) echo "PORTOLAN_REQUIRE: there is no $word; it is a list of controlplane, helm, sdk" >&2; return 1 ;;
+      controlplane | helm | sdk | named) ;;
+      *) echo "PORTOLAN_REQUIRE: there is no $word; it is a list of controlplane, helm, sdk, named" >&2; return 1 ;;
     esac
   done
 }

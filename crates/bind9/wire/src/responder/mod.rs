@@ -1,0 +1,25 @@
+//! Zones that are being seeded → answers to the servers that fetch them, and to nobody else.
+//!
+//! ```text
+//! datagram, or message of a connection ─► reply (pure) ─► nothing, one message, or a transfer's messages one by one
+//!                                           └─ SeedTable: the zones, their records, the key of each
+//! ```
+//! Answered are SOA, AXFR and IXFR (with all of the zone) for zones of the table, signed by the zone's own key. Everything else is
+//! REFUSED, or NOTAUTH where the signature does not hold, or not answered at all where it is no question.
+//!
+//! How a server gets a zone that is complete before it is open (tried on 9.18.49, `tests/named/seeding.rs`):
+//!
+//! 1. `addzone Z { type secondary; file F; allow-query { none; }; primaries { US key K; }; }`. Queries are refused, with SERVFAIL while it
+//!    has nothing and REFUSED afterwards.
+//! 2. `zonestatus Z` is no longer "zone not loaded": the zone is in memory, but F may not be there for a quarter of a second (20,000
+//!    records). A `delzone` now may lose it (1 of 20 tries): so `sync Z`, which has it written whatever becomes of the zone (40 of 40).
+//! 3. `delzone Z` without `-clean`, then `addzone Z { type primary; file F; masterfile-format raw; … }`, again while that says "file not
+//!    found". Where it says so for seconds, begin again. F is renamed into place: it is whole, or not there.
+
+mod listener;
+mod pages;
+mod reply;
+mod table;
+
+pub use listener::{ResponderLimits, SeedResponder};
+pub use table::{SeedTable, ZoneSeed};

@@ -11,9 +11,11 @@ mod files;
 mod key_files;
 mod options;
 mod parse;
+mod zone_clauses;
 
 pub use check::{check, check_text};
-pub use clause::{Clause, Part, render};
+pub use clause::{Clause, ClausePart, render};
 pub use files::{FileSet, Following, PodAddress, ServerFiles, files};
 pub use key_files::{keys_conf, rndc_key};
 pub use parse::{ParseError, parse};
+pub use zone_clauses::{ZoneForm, zone_clauses, zone_file};

@@ -12,7 +12,7 @@ use kube::ResourceExt as _;
 
 /// What is known of an instance when zones look for theirs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct ServerCandidate {
     /// The instance.
     pub key: ObjectKey,
     /// What it does for zones.
@@ -29,7 +29,7 @@ pub struct Candidate {
     pub leaving: bool,
 }
 
-impl Candidate {
+impl ServerCandidate {
     /// What is known of an instance. `provider_allows` is what its provider says for all of its instances.
     pub fn of(instance: &Bind9Instance, provider_allows: Option<&str>) -> Self {
         let own = instance.annotations().get(names::ALLOW_ZONE_NAMESPACES).map(String::as_str);
@@ -125,12 +125,12 @@ impl ZoneServers {
 pub fn servers<'a>(
     zone: &DNSZone,
     meant: &ClusterMeant,
-    candidates: impl IntoIterator<Item = &'a Candidate>,
+    candidates: impl IntoIterator<Item = &'a ServerCandidate>,
     written_so_far: Option<&ObjectKey>,
 ) -> ZoneServers {
     let namespace = zone.namespace().unwrap_or_default();
     let mut found = ZoneServers::default();
-    let mut primaries: Vec<&Candidate> = Vec::new();
+    let mut primaries: Vec<&ServerCandidate> = Vec::new();
     for one in candidates.into_iter().filter(|one| !one.leaving && is_selected(&zone.spec, &namespace, meant, one)) {
         match one.role {
             _ if !one.serves(&namespace) => drop(found.denied.insert(one.key.clone())),
@@ -148,7 +148,7 @@ pub fn servers<'a>(
     found
 }
 
-fn is_selected(spec: &DNSZoneSpec, namespace: &str, meant: &ClusterMeant, one: &Candidate) -> bool {
+fn is_selected(spec: &DNSZoneSpec, namespace: &str, meant: &ClusterMeant, one: &ServerCandidate) -> bool {
     let here = one.key.namespace.as_deref() == Some(namespace);
     let of_cluster =
         spec.cluster_ref.as_deref().is_some_and(|name| !name.is_empty() && one.cluster.as_deref() == Some(name));
@@ -203,9 +203,16 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    fn candidate(key: &str, role: ServerRole, cluster: &str, tier: &str, allowed: &str, second: i64) -> Candidate {
+    fn candidate(
+        key: &str,
+        role: ServerRole,
+        cluster: &str,
+        tier: &str,
+        allowed: &str,
+        second: i64,
+    ) -> ServerCandidate {
         let (namespace, name) = key.split_once('/').unwrap();
-        Candidate {
+        ServerCandidate {
             key: ObjectKey::namespaced(namespace, name),
             role,
             cluster: Some(cluster.to_owned()).filter(|cluster| !cluster.is_empty()),
@@ -216,7 +223,7 @@ mod tests {
         }
     }
 
-    fn all() -> Vec<Candidate> {
+    fn all() -> Vec<ServerCandidate> {
         use ServerRole::{Primary, Secondary};
         vec![
             candidate("dns/p1", Primary, "main", "a", "", 2),

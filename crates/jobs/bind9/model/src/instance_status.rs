@@ -14,10 +14,16 @@ pub const CONFIGURATION: &str = "ConfigurationValid";
 pub const HONOURED: &str = "FieldsHonoured";
 
 /// How a pod is, as far as it matters.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodState {
     /// Its name.
     pub name: String,
+    /// Tells it from an earlier pod of the same name.
+    pub uid: String,
+    /// Where it is reached, once it runs.
+    pub address: Option<String>,
+    /// How often its server was started: one that starts reads what is there.
+    pub restarts: i64,
     /// Whether it is ready.
     pub ready: bool,
     /// Whether it ends again and again.
@@ -38,6 +44,9 @@ impl PodState {
         let crashes = |one: &Value| one["state"]["waiting"]["reason"] == "CrashLoopBackOff";
         Some(Self {
             name: pod["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
+            uid: pod["metadata"]["uid"].as_str().unwrap_or_default().to_owned(),
+            address: pod["status"]["podIP"].as_str().filter(|_| pod["status"]["phase"] == "Running").map(str::to_owned),
+            restarts: statuses.into_iter().flatten().filter_map(|one| one["restartCount"].as_i64()).sum(),
             ready: conditions.into_iter().flatten().any(is_ready),
             crashing: statuses.into_iter().flatten().any(crashes),
             pending: pod["status"]["phase"].as_str().is_none_or(|phase| phase == "Pending"),
@@ -109,7 +118,19 @@ mod tests {
     use super::*;
 
     fn pod(name: &str, ready: bool) -> PodState {
-        PodState { name: name.to_owned(), ready, crashing: false, pending: false }
+        PodState { name: name.to_owned(), ready, ..PodState::default() }
+    }
+
+    #[test]
+    fn a_pod_is_reached_while_it_runs() {
+        let state = |phase: &str| {
+            PodState::of(&json!({"metadata": {"name": "a", "uid": "u"}, "status": {"phase": phase, "podIP": "10.0.0.7",
+            "containerStatuses": [{"restartCount": 2}]}}))
+            .unwrap()
+        };
+
+        assert_eq!(state("Running").address.as_deref(), Some("10.0.0.7"));
+        assert_eq!((state("Pending").address, state("Running").restarts), (None, 2));
     }
 
     fn said(condition: &NewCondition) -> String {

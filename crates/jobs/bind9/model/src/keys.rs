@@ -17,6 +17,7 @@ use crate::defaults;
 use crate::kinds::keys::RndcAlgorithm;
 use crate::names;
 
+pub(crate) use secret::is_base64;
 pub use secret::{SecretData, StoredKeys, read, read_user_key, written};
 
 /// Never are keys renewed twice within this time, whatever is asked for.
@@ -120,14 +121,14 @@ pub enum KeyStep {
 
 impl KeyRing {
     /// What is to be done about keys now. Previous ones are given up once every server knows the current ones.
-    pub fn step(stored: Option<&Self>, policy: &KeyPolicy, now: Timestamp, servers_know: Known) -> KeyStep {
+    pub fn step(stored: Option<&Self>, policy: &KeyPolicy, now: Timestamp, servers_know: KeysKnown) -> KeyStep {
         let Some(ring) = stored else { return KeyStep::Create };
         if let Some(rotated) = ring.rotated_at.filter(|_| ring.previous.is_some()) {
             let over = rotated + OVERLAP;
             return match servers_know {
-                Known::Everywhere if now >= over => KeyStep::Retire,
-                Known::Everywhere => KeyStep::Keep(Some(over)),
-                Known::NotYet => KeyStep::Keep(Some(over.max(now + SignedDuration::from_mins(1)))),
+                KeysKnown::Everywhere if now >= over => KeyStep::Retire,
+                KeysKnown::Everywhere => KeyStep::Keep(Some(over)),
+                KeysKnown::NotYet => KeyStep::Keep(Some(over.max(now + SignedDuration::from_mins(1)))),
             };
         }
         if ring.differs(policy) {
@@ -204,7 +205,7 @@ impl KeyRing {
 
 /// Whether the servers of an instance know its current keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KeysKnown {
     /// All of them.
     Everywhere,
     /// Not all, or nobody can tell.

@@ -39,12 +39,12 @@ pub struct ObjectSet<'a> {
     /// The selector of the workload that is there: it can never change, and older operators put all labels into it.
     pub selector: Option<BTreeMap<String, String>>,
     /// Whether pods are ready only once somebody says that they have all zones.
-    pub gate: Gate,
+    pub gate: ReadyWhen,
 }
 
 /// What makes a pod ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Gate {
+pub enum ReadyWhen {
     /// That it answers.
     #[default]
     Answers,

@@ -10,7 +10,6 @@
 //! | an older zone has the name | False | False | as before | as before |
 //! | no server | False | False | as before | as before |
 
-use portolan_core::condition::READY;
 use portolan_core::{ConditionStatus, NewCondition};
 
 use crate::reasons;

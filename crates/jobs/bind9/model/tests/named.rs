@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use portolan_bind9_model::conf::{FileSet, Following, PodAddress, ServerFiles, check_text, files};
+use portolan_bind9_model::conf::{
+    FileSet, Following, PodAddress, ServerFiles, ZoneForm, check_text, files, zone_clauses,
+};
 use portolan_bind9_model::keys::{FreshSecrets, KeyPolicy, KeyRing};
 use portolan_bind9_model::kinds::keys::RndcAlgorithm;
 use portolan_bind9_model::names;
@@ -42,7 +44,7 @@ fn policy() -> KeyPolicy {
 }
 
 fn ring(server: &str) -> KeyRing {
-    let secret = |letter: char| format!("{}=", letter.to_string().repeat(43));
+    let secret = |letter: char| format!("{}A=", letter.to_string().repeat(42));
     let fresh = FreshSecrets { control: secret('c'), update: secret('u'), transfer: secret('t') };
     KeyRing::created(&key(server), &policy(), fresh, jiff::Timestamp::UNIX_EPOCH)
 }
@@ -61,7 +63,22 @@ fn made(cluster: Value, following: &[Following], ring: &KeyRing) -> Option<Serve
     let spec = json!({"clusterRef": "c", "role": "secondary"});
     let settings = settings(&from_value(spec).unwrap(), Some(&from_value(cluster).unwrap()), None);
     let (address, given) = (PodAddress::Any, BTreeMap::new());
-    files(&FileSet { server: key("b"), settings: &settings, ring, further: &[], following, address, given }).ok()
+    let followers = if following.is_empty() { Vec::new() } else { followers() };
+    files(&FileSet {
+        server: key("b"),
+        settings: &settings,
+        ring,
+        further: &[],
+        following,
+        followers: &followers,
+        address,
+        given,
+    })
+    .ok()
+}
+
+fn followers() -> Vec<String> {
+    vec!["10.96.0.8".to_owned(), "fd00::8".to_owned()]
 }
 
 /// All files as one, with folders that are there.
@@ -111,6 +128,14 @@ fn generated() -> Vec<Value> {
     all
 }
 
+/// Zones of every form, as they are given to `addzone`, with the words around them that a file needs.
+fn zones() -> String {
+    let seeding = zone_clauses("s.db", ZoneForm::Seeding { operator: ("10.0.0.9", 5300), key: "bindy-update" });
+    let forms =
+        [seeding, zone_clauses("o.db", ZoneForm::Open { policy: None }), zone_clauses("c.db", ZoneForm::Catalog)];
+    forms.iter().enumerate().map(|(number, form)| format!("zone \"z{number}.example\" {form}\n")).collect()
+}
+
 #[test]
 fn named_checkconf_takes_every_configuration_that_the_model_renders() {
     let Some(programs) = programs() else {
@@ -125,7 +150,7 @@ fn named_checkconf_takes_every_configuration_that_the_model_renders() {
     for cluster in generated() {
         for (following, ring) in [(vec![], ring("b")), (vec![followed("a"), followed("d")], rotated.clone())] {
             let Some(files) = made(cluster.clone(), &following, &ring) else { continue };
-            let text = whole(&files, &folder);
+            let text = format!("{}{}", whole(&files, &folder), zones());
             assert_eq!(checked(&programs, &folder, &text), "", "{cluster}\n{text}");
             count += 1;
         }
@@ -134,10 +159,11 @@ fn named_checkconf_takes_every_configuration_that_the_model_renders() {
         "options { allow-query { home; }; };",
         "options { listen-on port 99999 { any; }; };",
         "key \"k\" { algorithm hmac-sha0; secret \"MTIzNA==\"; };",
+        "key \"k\" { algorithm hmac-sha256; secret \"uuu=\"; };",
         "zone \"x\" { type secondary; };",
         "dnssec-policy default { };",
         "dnssec-policy p { keys { ksk lifetime 1y algorithm ed25519; }; };",
-        "options { dnssec-policy p; };",
+        "zone \"x\" { type primary; file \"x\"; dnssec-policy p; };",
         "options { recursion no };",
         "acl a { any; }; acl a { none; };",
     ];

@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use crate::conf::clause::{Clause, Part, find};
+use crate::conf::clause::{Clause, ClausePart, find};
 use crate::conf::parse::parse;
 use crate::finding::Finding;
+use crate::keys::is_base64;
 use crate::kinds::keys::RndcAlgorithm;
 use crate::validate::lifetime_seconds;
 
@@ -202,7 +203,6 @@ impl Checking<'_> {
                     self.address_list(inner);
                 }
                 "forwarders" => self.forwarders(inner),
-                "dnssec-policy" => self.known_policy(clause.text(1).unwrap_or_default()),
                 "catalog-zones" => {
                     for zone in inner {
                         self.servers(zone.block_after("default-primaries").unwrap_or_default());
@@ -230,6 +230,10 @@ impl Checking<'_> {
                 self.refuse(format!("zone {name} has no primaries"));
             }
             _ => {}
+        }
+        // A policy that no zone is signed by may be missing.
+        if let Some(policy) = find(inner, "dnssec-policy").and_then(|one| one.text(1)) {
+            self.known_policy(policy);
         }
         for list in ["primaries", "masters", "also-notify"] {
             self.servers(find(inner, list).and_then(Clause::inner).unwrap_or_default());
@@ -276,9 +280,8 @@ impl Checking<'_> {
             match parts.as_slice() {
                 ["key" | "!key", _] | ["!", "key", _] | ["geoip" | "!geoip", ..] | ["!", "geoip", ..] => {}
                 [] => self.refuse("an address list has an empty element"),
-                [one] | ["!", one] => {
-                    self.element(one.trim_start_matches('!'), matches!(clause.parts.last(), Some(Part::Quoted(_))))
-                }
+                [one] | ["!", one] => self
+                    .element(one.trim_start_matches('!'), matches!(clause.parts.last(), Some(ClausePart::Quoted(_)))),
                 _ => self.refuse(format!("{:?} is no element of an address list", parts.join(" "))),
             }
         }
@@ -326,12 +329,6 @@ impl Checking<'_> {
     }
 }
 
-fn is_base64(text: &str) -> bool {
-    let body = text.trim_end_matches('=');
-    let letters = body.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
-    !body.is_empty() && letters && text.len().is_multiple_of(4) && text.len() - body.len() <= 2
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,6 +366,7 @@ mod tests {
             ("options { allow-transfer { any none; }; };", "is no element"),
             ("key \"k\" { algorithm hmac-sha0; secret \"MTIzNA==\"; };", "algorithm that is none"),
             ("key \"k\" { algorithm hmac-sha256; secret \"not base64\"; };", "no secret in base64"),
+            ("key \"k\" { algorithm hmac-sha256; secret \"uuu=\"; };", "no secret in base64"),
             ("key \"k\" { secret \"MTIzNA==\"; };", "has no algorithm"),
             ("controls { inet * port 953 allow { any; } keys { k; }; };", "key k is used and not defined"),
             ("zone \"x\" { };", "has no type"),
@@ -379,7 +377,7 @@ mod tests {
             ("dnssec-policy default { };", "cannot be defined"),
             ("dnssec-policy p { keys { ksk lifetime 1y algorithm ed25519; }; };", "is no lifetime"),
             ("dnssec-policy p { keys { ksk algorithm ed25519; zsk algorithm ed448; }; };", "different algorithms"),
-            ("options { dnssec-policy p; };", "dnssec-policy p is used and not defined"),
+            ("zone \"x\" { type primary; file \"x\"; dnssec-policy p; };", "dnssec-policy p is used and not defined"),
             ("options { recursion no };", "line 1: a semicolon is missing"),
         ] {
             let said = said(text);

@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clause {
     /// Its parts, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ClausePart>,
 }
 
 /// A part of a clause.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ClausePart {
     /// A word without quotes. Whoever makes one vouches for it: it holds neither spaces nor anything that ends a clause.
     Word(String),
     /// A text in quotes.
@@ -23,39 +23,43 @@ pub enum Part {
 impl Clause {
     /// A clause of one word.
     pub fn word(word: impl Into<String>) -> Self {
-        Self { parts: vec![Part::Word(word.into())] }
+        Self { parts: vec![ClausePart::Word(word.into())] }
     }
 
     /// A clause of words, parted by spaces: `listen-on port 5353`.
     pub fn words(words: &str) -> Self {
         Self {
-            parts: words.split(' ').filter(|word| !word.is_empty()).map(|word| Part::Word(word.to_owned())).collect(),
+            parts: words
+                .split(' ')
+                .filter(|word| !word.is_empty())
+                .map(|word| ClausePart::Word(word.to_owned()))
+                .collect(),
         }
     }
 
     /// The same with a word behind it.
     pub fn with(mut self, word: impl Into<String>) -> Self {
-        self.parts.push(Part::Word(word.into()));
+        self.parts.push(ClausePart::Word(word.into()));
         self
     }
 
     /// The same with a text in quotes behind it.
     pub fn quoted(mut self, text: impl Into<String>) -> Self {
-        self.parts.push(Part::Quoted(text.into()));
+        self.parts.push(ClausePart::Quoted(text.into()));
         self
     }
 
     /// The same with a block behind it.
     pub fn block(mut self, clauses: impl IntoIterator<Item = Clause>) -> Self {
-        self.parts.push(Part::Block(clauses.into_iter().collect()));
+        self.parts.push(ClausePart::Block(clauses.into_iter().collect()));
         self
     }
 
     /// The word at a place; also one in quotes.
     pub fn text(&self, place: usize) -> Option<&str> {
         match self.parts.get(place)? {
-            Part::Word(text) | Part::Quoted(text) => Some(text),
-            Part::Block(_) => None,
+            ClausePart::Word(text) | ClausePart::Quoted(text) => Some(text),
+            ClausePart::Block(_) => None,
         }
     }
 
@@ -67,23 +71,23 @@ impl Clause {
     /// Its last block.
     pub fn inner(&self) -> Option<&[Clause]> {
         self.parts.iter().rev().find_map(|part| match part {
-            Part::Block(clauses) => Some(clauses.as_slice()),
-            Part::Word(_) | Part::Quoted(_) => None,
+            ClausePart::Block(clauses) => Some(clauses.as_slice()),
+            ClausePart::Word(_) | ClausePart::Quoted(_) => None,
         })
     }
 
     /// The block right after a word.
     pub fn block_after(&self, word: &str) -> Option<&[Clause]> {
-        let place = self.parts.iter().position(|part| matches!(part, Part::Word(text) if text == word))?;
+        let place = self.parts.iter().position(|part| matches!(part, ClausePart::Word(text) if text == word))?;
         match self.parts.get(place + 1)? {
-            Part::Block(clauses) => Some(clauses),
-            Part::Word(_) | Part::Quoted(_) => None,
+            ClausePart::Block(clauses) => Some(clauses),
+            ClausePart::Word(_) | ClausePart::Quoted(_) => None,
         }
     }
 
     /// The word right after a word: the port of `10.0.0.1 port 53`.
     pub fn after(&self, word: &str) -> Option<&str> {
-        let place = self.parts.iter().position(|part| matches!(part, Part::Word(text) if text == word))?;
+        let place = self.parts.iter().position(|part| matches!(part, ClausePart::Word(text) if text == word))?;
         self.text(place + 1)
     }
 }
@@ -114,10 +118,12 @@ fn write_clause(text: &mut String, clause: &Clause, depth: usize) {
             text.push(' ');
         }
         match part {
-            Part::Word(word) => text.push_str(word),
-            Part::Quoted(quoted) => write!(text, "\"{}\"", escaped(quoted)).expect("writing to a string cannot fail"),
-            Part::Block(clauses) if is_short(clauses) => write_line(text, clauses, depth),
-            Part::Block(clauses) => {
+            ClausePart::Word(word) => text.push_str(word),
+            ClausePart::Quoted(quoted) => {
+                write!(text, "\"{}\"", escaped(quoted)).expect("writing to a string cannot fail")
+            }
+            ClausePart::Block(clauses) if is_short(clauses) => write_line(text, clauses, depth),
+            ClausePart::Block(clauses) => {
                 text.push_str("{\n");
                 write_all(text, clauses, depth + 1);
                 text.push_str(&"    ".repeat(depth));

@@ -1,6 +1,6 @@
 //! What holds for a server → all of its files, checked as `named` would check them, and what tells one set of files from another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use portolan_core::ObjectKey;
 
@@ -56,6 +56,8 @@ pub struct FileSet<'a> {
     pub further: &'a [TsigKey],
     /// Whom it follows.
     pub following: &'a [Following],
+    /// Addresses of the servers that follow it, and are told of changes.
+    pub followers: &'a [String],
     /// Where it listens.
     pub address: PodAddress,
     /// What the user's own files hold, by the name that each has here: `named.conf`, `named.conf.options`, `named.conf.zones`.
@@ -90,7 +92,7 @@ pub fn files(set: &FileSet<'_>) -> Result<ServerFiles, Vec<Finding>> {
     let unmarked = options(set.settings, &whom, &set.address, "");
     let below: Vec<Clause> = lists(set.settings).chain(policy.iter().filter_map(signing)).collect();
     let named = named_conf(set, &whom);
-    let keyed = key_clauses(set.ring, set.further, &whom, &set.address);
+    let keyed = key_clauses(set, &whom);
     let whole: Vec<Clause> = set
         .ring
         .valid()
@@ -115,7 +117,8 @@ pub fn files(set: &FileSet<'_>) -> Result<ServerFiles, Vec<Finding>> {
         return Err(refused);
     }
     let (named, rest) = (render(&named), render(&below));
-    let version = names::digest(&[&named, &rest, &render(&[unmarked]), &set.ring.generation()]);
+    let followers: Vec<&str> = BTreeSet::from_iter(set.followers).into_iter().map(String::as_str).collect();
+    let version = names::digest(&[&named, &rest, &render(&[unmarked]), &followers.join(" "), &set.ring.generation()]);
     let marked = options(set.settings, &whom, &set.address, &version);
     let options = format!("{rest}{}", render(&[marked]));
     let rollout = rollout(set, &options);
@@ -123,10 +126,8 @@ pub fn files(set: &FileSet<'_>) -> Result<ServerFiles, Vec<Finding>> {
     if !set.given.contains_key(OPTIONS) {
         plain.insert(OPTIONS.to_owned(), options);
     }
-    let secret = BTreeMap::from([
-        ("rndc.key".to_owned(), rndc_key(set.ring)),
-        ("keys.conf".to_owned(), keys_conf(set.ring, set.further, &whom, &set.address)),
-    ]);
+    let secret =
+        BTreeMap::from([("rndc.key".to_owned(), rndc_key(set.ring)), ("keys.conf".to_owned(), keys_conf(set, &whom))]);
     Ok(ServerFiles { plain, secret, version, rollout, notes })
 }
 

@@ -5,7 +5,7 @@
 //! (tried with 9.18.49), so a renewal never touches a zone.
 
 use crate::conf::clause::{Clause, render};
-use crate::conf::files::{Following, PodAddress};
+use crate::conf::files::{FileSet, Following, PodAddress};
 use crate::defaults;
 use crate::keys::{KeyRing, TsigKey};
 use crate::names::API_VERSION;
@@ -16,19 +16,12 @@ pub fn rndc_key(ring: &KeyRing) -> String {
 }
 
 /// All that names keys: whom the server follows and by which keys, the lists of who may do what, and how it is controlled.
-pub fn keys_conf(ring: &KeyRing, further: &[TsigKey], following: &[Following], address: &PodAddress) -> String {
-    format!(
-        "// {API_VERSION}: what names a key stands beside it\n{}",
-        render(&key_clauses(ring, further, following, address))
-    )
+pub fn keys_conf(set: &FileSet<'_>, following: &[Following]) -> String {
+    format!("// {API_VERSION}: what names a key stands beside it\n{}", render(&key_clauses(set, following)))
 }
 
-pub(crate) fn key_clauses(
-    ring: &KeyRing,
-    further: &[TsigKey],
-    following: &[Following],
-    address: &PodAddress,
-) -> Vec<Clause> {
+pub(crate) fn key_clauses(set: &FileSet<'_>, following: &[Following]) -> Vec<Clause> {
+    let FileSet { ring, further, .. } = set;
     let mut known: Vec<&TsigKey> = ring.valid();
     let mut clauses = Vec::new();
     for key in further.iter().chain(following.iter().flat_map(|one| &one.keys)) {
@@ -46,7 +39,8 @@ pub(crate) fn key_clauses(
         acl("bindy-transfer", &transfer),
         acl("bindy-peers", &peers),
         acl("bindy-servers", &servers),
-        controls(&control, address),
+        followers(set),
+        controls(&control, &set.address),
     ]);
     clauses
 }
@@ -68,6 +62,18 @@ fn acl(name: &str, keys: &[&TsigKey]) -> Clause {
         members.push(Clause::word("none"));
     }
     Clause::word("acl").quoted(name).block(members)
+}
+
+/// Who is told when a zone has changed: zones name the list, so that a new follower changes no zone.
+fn followers(set: &FileSet<'_>) -> Clause {
+    let key = &set.ring.current.transfer.name;
+    let mut addresses = set.followers.to_vec();
+    addresses.sort();
+    addresses.dedup();
+    let told = |address: &String| {
+        Clause::word(address).with("port").with(defaults::SERVICE_PORT.to_string()).with("key").quoted(key)
+    };
+    Clause::word("primaries").quoted("bindy-followers").block(addresses.iter().map(told))
 }
 
 /// Who holds the key may control the server, from wherever pods are reached; a Service of its own leads there, never the public one.

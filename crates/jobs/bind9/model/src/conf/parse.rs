@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::conf::clause::{Clause, Part};
+use crate::conf::clause::{Clause, ClausePart};
 
 /// Blocks within blocks.
 const DEEPEST: usize = 32;
@@ -80,12 +80,12 @@ impl Reader<'_> {
         let mut token = first;
         loop {
             match token {
-                Token::Word(word) => clause.parts.push(Part::Word(word)),
-                Token::Quoted(text) => clause.parts.push(Part::Quoted(text)),
+                Token::Word(word) => clause.parts.push(ClausePart::Word(word)),
+                Token::Quoted(text) => clause.parts.push(ClausePart::Quoted(text)),
                 Token::Open => {
                     let inner = self.clauses(depth + 1)?;
                     let Token::Close = self.token()? else { return Err(self.error("a block is not closed")) };
-                    clause.parts.push(Part::Block(inner));
+                    clause.parts.push(ClausePart::Block(inner));
                 }
                 Token::Semicolon => return Ok(clause),
                 Token::Close | Token::End => return Err(self.error("a semicolon is missing")),
@@ -190,16 +190,16 @@ mod tests {
         assert!(parse(&"a {".repeat(1000)).unwrap_err().message.contains("too deeply"));
     }
 
-    fn part() -> impl Strategy<Value = Part> {
+    fn part() -> impl Strategy<Value = ClausePart> {
         let leaf = prop_oneof![
             "[a-z!*0-9./:_-]{1,8}"
                 .prop_filter("no comment", |word| !word.contains("//") && !word.contains("/*"))
-                .prop_map(Part::Word),
-            "[ -~]{0,8}".prop_map(Part::Quoted),
+                .prop_map(ClausePart::Word),
+            "[ -~]{0,8}".prop_map(ClausePart::Quoted),
         ];
         leaf.prop_recursive(3, 24, 4, |inner| {
             let clause = proptest::collection::vec(inner, 1..4).prop_map(|parts| Clause { parts });
-            proptest::collection::vec(clause, 0..4).prop_map(Part::Block)
+            proptest::collection::vec(clause, 0..4).prop_map(ClausePart::Block)
         })
     }
 

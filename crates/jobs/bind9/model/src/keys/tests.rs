@@ -19,7 +19,7 @@ fn ring() -> KeyRing {
     KeyRing::created(&server_key("a"), &policy(None), fresh("one"), at(0))
 }
 
-fn step(ring: &KeyRing, policy: &KeyPolicy, now: Timestamp, known: Known) -> KeyStep {
+fn step(ring: &KeyRing, policy: &KeyPolicy, now: Timestamp, known: KeysKnown) -> KeyStep {
     KeyRing::step(Some(ring), policy, now, known)
 }
 
@@ -36,15 +36,15 @@ fn a_server_has_a_key_for_each_purpose_and_the_control_key_is_the_known_one() {
 
 #[test]
 fn keys_that_nobody_asks_to_renew_are_kept_for_good() {
-    assert_eq!(step(&ring(), &policy(None), at(1_000_000), Known::Everywhere), KeyStep::Keep(None));
-    assert_eq!(KeyRing::step(None, &policy(None), at(0), Known::NotYet), KeyStep::Create);
+    assert_eq!(step(&ring(), &policy(None), at(1_000_000), KeysKnown::Everywhere), KeyStep::Keep(None));
+    assert_eq!(KeyRing::step(None, &policy(None), at(0), KeysKnown::NotYet), KeyStep::Create);
 }
 
 #[test]
 fn scenario_59_keys_are_renewed_when_due_and_never_twice_within_an_hour() {
     let policy = policy(Some(1));
-    assert_eq!(step(&ring(), &policy, at(0), Known::Everywhere), KeyStep::Keep(Some(at(1))));
-    assert_eq!(step(&ring(), &policy, at(1), Known::Everywhere), KeyStep::Rotate);
+    assert_eq!(step(&ring(), &policy, at(0), KeysKnown::Everywhere), KeyStep::Keep(Some(at(1))));
+    assert_eq!(step(&ring(), &policy, at(1), KeysKnown::Everywhere), KeyStep::Rotate);
 
     let rotated = ring().rotated(&server_key("a"), &policy, fresh("two"), at(1));
 
@@ -58,22 +58,24 @@ fn the_keys_before_stay_until_every_server_knows_the_new_ones_and_some_time_has_
     let policy = policy(Some(720));
     let rotated = ring().rotated(&server_key("a"), &policy, fresh("two"), at(720));
 
-    assert!(matches!(step(&rotated, &policy, at(720), Known::Everywhere), KeyStep::Keep(Some(_))));
-    assert!(matches!(step(&rotated, &policy, at(721), Known::NotYet), KeyStep::Keep(Some(again)) if again > at(721)));
-    assert_eq!(step(&rotated, &policy, at(721), Known::Everywhere), KeyStep::Retire);
+    assert!(matches!(step(&rotated, &policy, at(720), KeysKnown::Everywhere), KeyStep::Keep(Some(_))));
+    assert!(
+        matches!(step(&rotated, &policy, at(721), KeysKnown::NotYet), KeyStep::Keep(Some(again)) if again > at(721))
+    );
+    assert_eq!(step(&rotated, &policy, at(721), KeysKnown::Everywhere), KeyStep::Retire);
 
     let retired = rotated.retired();
     assert_eq!(retired.valid().len(), 3);
-    assert_eq!(step(&retired, &policy, at(721), Known::Everywhere), KeyStep::Keep(Some(at(1440))));
+    assert_eq!(step(&retired, &policy, at(721), KeysKnown::Everywhere), KeyStep::Keep(Some(at(1440))));
 }
 
 #[test]
 fn another_algorithm_is_a_reason_to_renew() {
     let stronger = KeyPolicy { algorithm: RndcAlgorithm::HmacSha512, ..policy(None) };
 
-    assert_eq!(step(&ring(), &stronger, at(0), Known::Everywhere), KeyStep::Rotate);
+    assert_eq!(step(&ring(), &stronger, at(0), KeysKnown::Everywhere), KeyStep::Rotate);
     let rotated = ring().rotated(&server_key("a"), &stronger, fresh("two"), at(0)).retired();
-    assert_eq!(step(&rotated, &stronger, at(0), Known::Everywhere), KeyStep::Keep(None));
+    assert_eq!(step(&rotated, &stronger, at(0), KeysKnown::Everywhere), KeyStep::Keep(None));
 }
 
 #[test]
@@ -86,11 +88,11 @@ fn scenario_60_a_users_key_serves_control_and_updates_and_is_never_renewed_by_it
     assert_eq!((&ring.current.control, &ring.current.update), (&given, &given));
     assert_ne!(ring.current.transfer.secret, given.secret, "transfers have a key of their own");
     assert_eq!(ring.current.all().len(), 2);
-    assert_eq!(step(&ring, &policy, at(9000), Known::Everywhere), KeyStep::Keep(None));
+    assert_eq!(step(&ring, &policy, at(9000), KeysKnown::Everywhere), KeyStep::Keep(None));
 
     let other = TsigKey { secret: "REVG".to_owned(), ..given };
     let policy = KeyPolicy { given: Some(other.clone()), ..policy };
-    assert_eq!(step(&ring, &policy, at(1), Known::Everywhere), KeyStep::Rotate);
+    assert_eq!(step(&ring, &policy, at(1), KeysKnown::Everywhere), KeyStep::Rotate);
     let rotated = ring.rotated(&server_key("a"), &policy, fresh("two"), at(1));
     assert_eq!(rotated.valid_for(|set| &set.control), [&other], "one name has one secret");
 }

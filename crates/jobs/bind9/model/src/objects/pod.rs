@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::defaults;
 use crate::kinds::server::ConfigMapRefs;
 use crate::names;
-use crate::objects::{Gate, ObjectSet, labels, secret_name, selector};
+use crate::objects::{ObjectSet, ReadyWhen, labels, secret_name, selector};
 use crate::settings::ServerSettings;
 use kube::ResourceExt as _;
 
@@ -36,7 +36,7 @@ fn spec(set: &ObjectSet<'_>) -> Value {
     if let Some(secrets) = &set.settings.image.image_pull_secrets {
         spec["imagePullSecrets"] = secrets.iter().map(|name| json!({ "name": name })).collect();
     }
-    if set.gate == Gate::ZonesLoaded {
+    if set.gate == ReadyWhen::ZonesLoaded {
         spec["readinessGates"] = json!([{"conditionType": names::ZONES_LOADED}]);
     }
     spec

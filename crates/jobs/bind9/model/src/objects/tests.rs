@@ -23,6 +23,7 @@ fn made(instance: Value, cluster: Value, before: Option<BTreeMap<String, String>
         ring: &ring,
         further: &[],
         following: &[],
+        followers: &[],
         address: PodAddress::Any,
         given: given.collect(),
     };
@@ -34,7 +35,7 @@ fn made(instance: Value, cluster: Value, before: Option<BTreeMap<String, String>
         files: &files,
         keys: &keys,
         selector: before,
-        gate: Gate::Answers,
+        gate: ReadyWhen::Answers,
     })
 }
 

@@ -13,7 +13,7 @@ fn policy() -> KeyPolicy {
 }
 
 fn ring(server: &str) -> KeyRing {
-    let secret = |letter: char| letter.to_string().repeat(44);
+    let secret = |letter: char| format!("{}A=", letter.to_string().repeat(42));
     let fresh = FreshSecrets { control: secret('c'), update: secret('u'), transfer: secret('t') };
     KeyRing::created(&key(server), &policy(), fresh, jiff::Timestamp::UNIX_EPOCH)
 }
@@ -46,6 +46,7 @@ fn made(
         ring: &ring("b"),
         further: &[],
         following,
+        followers: &[],
         address: PodAddress::Any,
         given,
     })
@@ -86,9 +87,9 @@ fn a_server_that_follows_another_has_its_catalog_and_its_key() {
 
 #[test]
 fn no_secret_is_in_a_file_that_anybody_may_read() {
-    let secret = "c".repeat(44);
+    let secret = "c".repeat(42);
 
-    assert!(usual().plain.values().all(|text| !text.contains(&secret) && !text.contains(&"t".repeat(44))));
+    assert!(usual().plain.values().all(|text| !text.contains(&secret) && !text.contains(&"t".repeat(42))));
     assert!(usual().secret["rndc.key"].contains(&secret));
 }
 
@@ -167,7 +168,7 @@ fn scenario_64_what_no_server_starts_with_gives_findings_and_no_files() {
 #[test]
 fn after_a_renewal_both_keys_may_control_and_update() {
     let settings = settled(json!({}), json!({}));
-    let fresh = FreshSecrets { control: "C".repeat(44), update: "U".repeat(44), transfer: "T".repeat(44) };
+    let fresh = FreshSecrets { control: "Qw==".to_owned(), update: "Ug==".to_owned(), transfer: "VA==".to_owned() };
     let rotated = ring("b").rotated(&key("b"), &policy(), fresh, jiff::Timestamp::UNIX_EPOCH);
     let set = FileSet {
         server: key("b"),
@@ -175,6 +176,7 @@ fn after_a_renewal_both_keys_may_control_and_update() {
         ring: &rotated,
         further: &[],
         following: &[],
+        followers: &[],
         address: PodAddress::Any,
         given: BTreeMap::new(),
     };
@@ -197,6 +199,7 @@ fn a_server_that_shares_a_network_listens_on_its_own_address_alone() {
         ring: &ring("b"),
         further: &[],
         following: &[],
+        followers: &[],
         address,
         given: BTreeMap::new(),
     };
@@ -210,6 +213,34 @@ fn a_server_that_shares_a_network_listens_on_its_own_address_alone() {
         "{options}"
     );
     assert!(files.secret["keys.conf"].contains("inet 127.77.0.2 port 9530"));
+}
+
+#[test]
+fn a_server_tells_its_followers_by_a_list_that_its_zones_name() {
+    let (settings, ring) = (settled(json!({}), json!({})), ring("b"));
+    let of = |followers: &[String]| {
+        let set = FileSet {
+            server: key("b"),
+            settings: &settings,
+            ring: &ring,
+            further: &[],
+            following: &[],
+            followers,
+            address: PodAddress::Any,
+            given: BTreeMap::new(),
+        };
+        files(&set).unwrap()
+    };
+    let (none, one) = (of(&[]), of(&["10.96.0.8".to_owned()]));
+
+    assert!(
+        one.secret["keys.conf"]
+            .contains("primaries \"bindy-followers\" { 10.96.0.8 port 53 key \"transfer.b.dns\"; };"),
+        "{}",
+        one.secret["keys.conf"]
+    );
+    assert_ne!(none.version, one.version);
+    assert_eq!(crate::conf::check_text(&whole(&none), "named.conf"), []);
 }
 
 fn word() -> impl Strategy<Value = Value> {

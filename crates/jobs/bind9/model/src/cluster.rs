@@ -139,9 +139,10 @@ pub fn child_conditions(children: &[Child]) -> Vec<NewCondition> {
     let mut sorted: Vec<&Child> = children.iter().collect();
     sorted.sort();
     let condition = |(kind, child): (&'static str, &Child)| {
-        let (status, reason, word) = match child.ready {
-            true => (ConditionStatus::True, reasons::CHILD_READY, "is"),
-            false => (ConditionStatus::False, reasons::NOT_READY, "is not"),
+        let (status, reason, word) = if child.ready {
+            (ConditionStatus::True, reasons::CHILD_READY, "is")
+        } else {
+            (ConditionStatus::False, reasons::NOT_READY, "is not")
         };
         NewCondition::of(kind, status, reason, format!("Instance {} {word} ready", child.key.name))
     };

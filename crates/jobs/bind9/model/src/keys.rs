@@ -143,13 +143,10 @@ impl KeyRing {
     /// Whether the current keys are others than those asked for.
     fn differs(&self, policy: &KeyPolicy) -> bool {
         let KeySet { control, update, transfer } = &self.current;
-        match &policy.given {
-            Some(given) => control != given || update != given,
-            None => {
-                let generated = |key: &TsigKey| key.algorithm == policy.algorithm;
-                !generated(transfer) || !generated(control) || !generated(update)
-            }
+        if let Some(given) = &policy.given {
+            return control != given || update != given;
         }
+        [control, update, transfer].iter().any(|key| key.algorithm != policy.algorithm)
     }
 
     /// When the keys are to be renewed. A user's key never is.

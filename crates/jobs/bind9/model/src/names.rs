@@ -45,7 +45,7 @@ pub const APPLIED_DIGEST: &str = "bindy.firestoned.io/applied-digest";
 /// Condition of pods that holds their readiness until they have all zones.
 pub const ZONES_LOADED: &str = "bindy.firestoned.io/zones-loaded";
 
-/// The ServiceAccount that servers run as, one for a namespace.
+/// The `ServiceAccount` that servers run as, one for a namespace.
 pub const SERVICE_ACCOUNT: &str = "bind9";
 
 /// Letters of a digest in a name: enough that no two things of a cluster share one.
@@ -61,7 +61,7 @@ pub fn server_keys_secret(instance: &str) -> String {
     format!("{instance}-server-keys")
 }
 
-/// The ConfigMap with an instance's configuration. There is none for a whole cluster, so an instance may be called as a cluster is.
+/// The `ConfigMap` with an instance's configuration. There is none for a whole cluster, so an instance may be called as a cluster is.
 pub fn config_map(instance: &str) -> String {
     format!("{instance}-config")
 }
@@ -80,9 +80,10 @@ pub fn instance(cluster: &str, role: &str, index: i32) -> String {
 pub fn transfer_key(server: &ObjectKey) -> String {
     let namespace = server.namespace.as_deref().unwrap_or_default();
     let fits = server.name.len() <= 63 && namespace.len() <= 63 && !server.name.contains('.');
-    match fits {
-        true => format!("transfer.{}.{namespace}", server.name),
-        false => format!("transfer.{}", digest(&[&server.to_string()])),
+    if fits {
+        format!("transfer.{}.{namespace}", server.name)
+    } else {
+        format!("transfer.{}", digest(&[&server.to_string()]))
     }
 }
 

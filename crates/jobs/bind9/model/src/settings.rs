@@ -102,9 +102,9 @@ pub fn settings(
 }
 
 /// What is said first.
-fn first<'a, T: Clone>(own: Option<&T>, layers: &[Layer<'a>], of: impl Fn(Layer<'a>) -> Option<&'a T>) -> Option<T>
+fn first<'a, T>(own: Option<&T>, layers: &[Layer<'a>], of: impl Fn(Layer<'a>) -> Option<&'a T>) -> Option<T>
 where
-    T: 'a,
+    T: Clone + 'a,
 {
     own.cloned().or_else(|| layers.iter().find_map(|layer| of(*layer).cloned()))
 }

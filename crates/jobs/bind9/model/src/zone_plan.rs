@@ -101,8 +101,7 @@ fn writing(state: ZoneState, view: &ZoneView) -> Option<ZoneStep> {
         ZoneState::Open(_) => (!view.content_stands).then_some(ZoneStep::Update),
         ZoneState::Broken => Some(ZoneStep::Discard),
         // It followed until now. The catalog that it is in lets go of it first: what a server has from one cannot be taken away there.
-        ZoneState::Following(_) => None,
-        ZoneState::Unknown => None,
+        ZoneState::Following(_) | ZoneState::Unknown => None,
     }
 }
 
@@ -118,7 +117,7 @@ fn following(serial: u32, view: &ZoneView) -> Vec<ZoneStep> {
         }
         match state {
             ZoneState::Following(Some(theirs)) if is_newer(*theirs, serial) => {
-                all.push(ZoneStep::Retransfer(follower.clone()))
+                all.push(ZoneStep::Retransfer(follower.clone()));
             }
             ZoneState::Following(theirs) if *theirs != Some(serial) && view.late.contains(follower) => {
                 all.push(ZoneStep::Refresh(follower.clone()));
@@ -128,7 +127,7 @@ fn following(serial: u32, view: &ZoneView) -> Vec<ZoneStep> {
             ZoneState::Following(_) | ZoneState::Absent | ZoneState::Unknown => {}
             // It was written there until now, and it cannot follow while it is.
             ZoneState::Seeding(_) | ZoneState::Open(_) | ZoneState::Broken => {
-                all.push(ZoneStep::Remove(follower.clone()))
+                all.push(ZoneStep::Remove(follower.clone()));
             }
         }
     }
@@ -147,7 +146,7 @@ fn leaving(view: &ZoneView) -> Vec<ZoneStep> {
     for (server, state) in &view.leaving {
         match state {
             ZoneState::Seeding(_) | ZoneState::Open(_) | ZoneState::Broken if is_served => {
-                all.push(ZoneStep::Remove(server.clone()))
+                all.push(ZoneStep::Remove(server.clone()));
             }
             ZoneState::Seeding(_)
             | ZoneState::Open(_)

@@ -26,8 +26,8 @@ fn programs() -> Option<PathBuf> {
 /// What `named-checkconf` says of a text; nothing where it takes it.
 fn checked(programs: &Path, folder: &Path, text: &str) -> String {
     let file = folder.join("named.conf");
-    std::fs::write(&file, text).unwrap();
-    let said = Command::new(programs.join("named-checkconf")).arg(&file).output().unwrap();
+    std::fs::write(&file, text).expect("the folder can be written");
+    let said = Command::new(programs.join("named-checkconf")).arg(&file).output().expect("named-checkconf can be run");
     if said.status.success() {
         String::new()
     } else {
@@ -61,7 +61,7 @@ fn followed(writer: &str) -> Following {
 
 fn made(cluster: Value, following: &[Following], ring: &KeyRing) -> Option<ServerFiles> {
     let spec = json!({"clusterRef": "c", "role": "secondary"});
-    let settings = settings(&from_value(spec).unwrap(), Some(&from_value(cluster).unwrap()), None);
+    let settings = settings(&read(spec), Some(&read(cluster)), None);
     let (address, given) = (PodAddress::Any, BTreeMap::new());
     let followers = if following.is_empty() { Vec::new() } else { followers() };
     files(&FileSet {
@@ -79,6 +79,10 @@ fn made(cluster: Value, following: &[Following], ring: &KeyRing) -> Option<Serve
 
 fn followers() -> Vec<String> {
     vec!["10.96.0.8".to_owned(), "fd00::8".to_owned()]
+}
+
+fn read<T: serde::de::DeserializeOwned>(spec: Value) -> T {
+    from_value(spec).expect("the spec is one of its kind")
 }
 
 /// All files as one, with folders that are there.
@@ -133,7 +137,8 @@ fn zones() -> String {
     let seeding = zone_clauses("s.db", ZoneForm::Seeding { operator: ("10.0.0.9", 5300), key: "bindy-update" });
     let forms =
         [seeding, zone_clauses("o.db", ZoneForm::Open { policy: None }), zone_clauses("c.db", ZoneForm::Catalog)];
-    forms.iter().enumerate().map(|(number, form)| format!("zone \"z{number}.example\" {form}\n")).collect()
+    let statement = |(number, form): (usize, &String)| format!("zone \"z{number}.example\" {form}\n");
+    forms.iter().enumerate().map(statement).collect::<Vec<_>>().concat()
 }
 
 #[test]

@@ -199,3 +199,6 @@ fn not_ours(kind: &str, object: &Value) -> Problem {
     );
     Problem::invalid(reasons::OBJECT_NOT_OURS, message)
 }
+
+#[cfg(test)]
+mod tests;

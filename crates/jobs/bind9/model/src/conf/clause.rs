@@ -120,7 +120,7 @@ fn write_clause(text: &mut String, clause: &Clause, depth: usize) {
         match part {
             ClausePart::Word(word) => text.push_str(word),
             ClausePart::Quoted(quoted) => {
-                write!(text, "\"{}\"", escaped(quoted)).expect("writing to a string cannot fail")
+                write!(text, "\"{}\"", escaped(quoted)).expect("writing to a string cannot fail");
             }
             ClausePart::Block(clauses) if is_short(clauses) => write_line(text, clauses, depth),
             ClausePart::Block(clauses) => {

@@ -67,7 +67,7 @@ pub struct FileSet<'a> {
 /// The files of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerFiles {
-    /// Those that anybody may read: for the ConfigMap.
+    /// Those that anybody may read: for the `ConfigMap`.
     pub plain: BTreeMap<String, String>,
     /// Those that hold keys or name them: for the Secret.
     pub secret: BTreeMap<String, String>,
@@ -201,9 +201,10 @@ fn named_conf(set: &FileSet<'_>, whom: &[Following]) -> Vec<Clause> {
 
 /// A user's own file is mounted by itself, where files of that name always were.
 fn options_path(set: &FileSet<'_>) -> String {
-    match set.given.contains_key(OPTIONS) {
-        true => format!("/etc/bind/{OPTIONS}"),
-        false => format!("{}/{OPTIONS}", defaults::CONFIG_DIRECTORY),
+    if set.given.contains_key(OPTIONS) {
+        format!("/etc/bind/{OPTIONS}")
+    } else {
+        format!("{}/{OPTIONS}", defaults::CONFIG_DIRECTORY)
     }
 }
 

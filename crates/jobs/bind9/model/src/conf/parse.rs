@@ -6,7 +6,7 @@ use crate::conf::clause::{Clause, ClausePart};
 
 /// Blocks within blocks.
 const DEEPEST: usize = 32;
-/// Octets in a file: what a ConfigMap holds.
+/// Octets in a file: what a `ConfigMap` holds.
 const LONGEST: usize = 1024 * 1024;
 
 /// A text that is no configuration, and where.

@@ -108,7 +108,7 @@ fn mounts(settings: &ServerSettings) -> Value {
     Value::Array(all)
 }
 
-/// The user's own files: volume, name of the file, ConfigMap.
+/// The user's own files: volume, name of the file, `ConfigMap`.
 pub(crate) fn given(files: &ConfigMapRefs) -> Vec<(&'static str, &'static str, &str)> {
     let all = [
         ("named-conf", "named.conf", files.named_conf.as_deref()),

@@ -11,7 +11,11 @@ fn made(instance: Value, cluster: Value, before: Option<BTreeMap<String, String>
         json!({(names::MANAGED_BY): "Bind9Cluster", (names::ROLE): "primary", (names::CLUSTER): "main", "tier": "dns"});
     let instance = testing::instance(&testing::key("main-primary-0"), "primary", labels, instance);
     let settings = settings(&instance.spec, Some(&from_value(cluster).unwrap()), None);
-    let policy = KeyPolicy { algorithm: Default::default(), rotate_after_hours: Some(24), given: None };
+    let policy = KeyPolicy {
+        algorithm: crate::kinds::keys::RndcAlgorithm::default(),
+        rotate_after_hours: Some(24),
+        given: None,
+    };
     let secret = || "QUJD".to_owned();
     let fresh = FreshSecrets { control: secret(), update: secret(), transfer: secret() };
     let ring = KeyRing::created(&instance.key(), &policy, fresh, jiff::Timestamp::UNIX_EPOCH);

@@ -1,4 +1,4 @@
-//! What holds for a server → its Deployment, or its StatefulSet where each pod has a disk.
+//! What holds for a server → its Deployment, or its `StatefulSet` where each pod has a disk.
 
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub enum Workload {
     Transient,
     /// A Deployment whose pod keeps zones on a claim that is there.
     OneDisk(String),
-    /// A StatefulSet that makes a disk for each pod.
+    /// A `StatefulSet` that makes a disk for each pod.
     DiskForEach,
 }
 

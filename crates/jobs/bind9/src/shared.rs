@@ -23,7 +23,7 @@ pub(crate) struct Bind9Context {
     pub(crate) instance_passes: Handle<()>,
     /// What each instance read last.
     reads: Mutex<BTreeMap<ObjectKey, Vec<(ReadKind, ObjectKey)>>>,
-    /// Which instances read which Secrets and ConfigMaps of users, and Secrets of servers that they follow.
+    /// Which instances read which Secrets and `ConfigMaps` of users, and Secrets of servers that they follow.
     pub(crate) readers: Referrers<(ReadKind, ObjectKey)>,
 }
 

@@ -45,7 +45,7 @@ impl InstancePlan {
         };
         let made = match planned_files(instance, inputs, &ring) {
             Ok(made) => made,
-            Err(findings) => return Ok(Self { findings, again, ..Self::default() }),
+            Err(findings) => return Ok(Self { again, findings, ..Self::default() }),
         };
         let children = children(instance, inputs, &ring, policy, &made)?;
         let rotates = step == KeyStep::Rotate;

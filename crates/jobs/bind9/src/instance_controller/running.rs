@@ -1,7 +1,7 @@
 //! Servers that have other files than they run with → told to read them; and which are known to run with which.
 //!
 //! A server says of its version which files it runs with (`rndc status` shows it), so nothing has to be stored, and nobody guesses how long a
-//! node takes to bring a ConfigMap into a pod: while a server does not say so it is told to read its files anew, and asked again later.
+//! node takes to bring a `ConfigMap` into a pod: while a server does not say so it is told to read its files anew, and asked again later.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

@@ -14,6 +14,7 @@ pub struct NamedConfiguration {
     options: String,
     rest: String,
     files: Vec<(String, String)>,
+    pub(crate) clock: Option<String>,
 }
 
 impl NamedConfiguration {
@@ -46,6 +47,12 @@ impl NamedConfiguration {
         self
     }
 
+    /// A clock that goes before (`+600s`) or after (`-600s`), or stands at a time (`2027-01-01 00:00:00`), as faketime has it.
+    pub fn with_clock(mut self, clock: &str) -> Self {
+        self.clock = Some(clock.into());
+        self
+    }
+
     /// A file in the server's folder.
     pub fn with_file(mut self, name: &str, content: &str) -> Self {
         self.files.push((name.into(), content.into()));
@@ -60,7 +67,7 @@ impl NamedConfiguration {
         let (name, algorithm, secret) = CONTROL;
         let mut text = key(name, algorithm, secret);
         self.keys.iter().for_each(|(name, algorithm, secret)| text += &key(name, algorithm, secret));
-        let names: String = self.control.iter().map(|name| format!("\"{name}\"; ")).collect();
+        let names = self.control.iter().fold(String::new(), |names, name| names + &format!("\"{name}\"; "));
         let (folder, ip, port) = (folder.display(), dns.ip(), dns.port());
         let _infallible = write!(
             text,

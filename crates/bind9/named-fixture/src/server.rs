@@ -84,8 +84,8 @@ impl NamedServer {
         self.kill();
         self.write_configuration(self.configuration.clone());
         let log = File::create(self.log_file()).expect("the server's folder can be written");
-        let named = programs().expect("looked for when it was first started").join("named");
-        let child = Command::new(named)
+        let child = self
+            .program()
             .arg("-g")
             .arg("-c")
             .arg(self.folder().join("named.conf"))
@@ -133,6 +133,16 @@ impl NamedServer {
         if let Some(id) = self.id() {
             let _gone = kill_process(id, signal);
         }
+    }
+
+    /// named, or faketime with it: both become it, so that the process id is named's own.
+    fn program(&self) -> Command {
+        let folder = programs().expect("looked for when it was first started");
+        let named = folder.join("named");
+        let Some(clock) = &self.configuration.clock else { return Command::new(named) };
+        let mut command = Command::new(folder.join("faketime"));
+        command.arg("-f").arg(clock).arg(named);
+        command
     }
 
     fn id(&self) -> Option<Pid> {

@@ -25,22 +25,23 @@ mod values;
 mod zone;
 
 pub use client::{
-    Answer, DnsClient, DnsError, RndcClient, RndcError, ServerLimits, TransferBounds, TransportFault, ZoneContents,
-    ZoneTransfer, soa_of_all,
+    DnsAnswer, DnsClient, DnsError, RndcClient, RndcError, Seeding, SeedingError, ServerLimits, TransferBounds,
+    TransportFault, ZoneContents, ZoneTransfer, soa_of_all,
 };
 pub use message::{
     DomainName, LONGEST_MESSAGE, Labels, MalformedMessage, RecordData, ResourceRecord, ResponseCode, TypeCode,
 };
 pub use responder::{ResponderLimits, SeedResponder, SeedTable, ZoneSeed};
 pub use rndc::{
-    DnssecKey, DnssecStatus, Journal, KnownKey, RndcCommand, RndcRefusal, ServerStatus, ZoneFiles, ZoneRole, ZoneStatus,
+    DnssecKey, DnssecStatus, JournalFile, KnownKey, RndcCommand, RndcRefusal, ServerStatus, ZoneFiles, ZoneRole,
+    ZoneStatus, says_the_same,
 };
 pub use transfer::{TransferEvent, TransferFault};
 pub use tsig::{HmacAlgorithm, HmacKey, SignatureFault};
 pub use update::{
     Batches, OversizedGroup, OversizedUpdate, Prerequisite, UpdateRefusal, ZoneChange, ZoneUpdate, batches,
 };
-pub use values::{InvalidValue, Serial, Soa};
+pub use values::{DsDigest, InvalidValue, Serial, Soa};
 pub use zone::{
     ApexFault, CatalogMember, Nameserver, ZoneApex, catalog_changes, catalog_members, catalog_records, member_id,
 };

@@ -3,7 +3,7 @@
 use std::{
     net::SocketAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Mutex, PoisonError,
         atomic::{AtomicU16, Ordering},
     },
     time::Duration,
@@ -34,7 +34,8 @@ pub struct DnsClient {
     pub(super) server: SocketAddr,
     pub(super) key: Option<HmacKey>,
     pub(super) limits: ServerLimits,
-    pub(super) turns: Arc<Turns>,
+    pub(super) turns: Turns,
+    pub(super) questions: Turns,
     idle: Mutex<Vec<TcpStream>>,
     ids: AtomicU16,
 }
@@ -42,8 +43,17 @@ pub struct DnsClient {
 impl DnsClient {
     /// The DNS port at an address. With a key everything is signed, and only what is signed with it is believed. Nothing is sent yet.
     pub fn new(server: SocketAddr, key: Option<HmacKey>, limits: ServerLimits) -> Self {
-        let turns = Arc::new(Turns::new(limits.under_way, limits.waiting));
-        Self { server, key, limits, turns, idle: Mutex::new(Vec::new()), ids: AtomicU16::new(rand::random()) }
+        let [turns, questions] =
+            [limits.under_way, limits.questions].map(|at_once| Turns::new(at_once, limits.waiting));
+        Self {
+            server,
+            key,
+            limits,
+            turns,
+            questions,
+            idle: Mutex::new(Vec::new()),
+            ids: AtomicU16::new(rand::random()),
+        }
     }
 
     /// Where the server is.

@@ -27,9 +27,15 @@ pub enum TransportFault {
     /// What came is no answer.
     #[error("answered what cannot be read: {0}")]
     Rubbish(MalformedMessage),
-    /// What came, or was to be sent, is more than is taken.
-    #[error("sent or was to be sent more than is allowed: {0}")]
+    /// What came answers something else.
+    #[error("answered what it was not asked")]
+    Unexpected,
+    /// What came is more than is taken.
+    #[error("has more to say than is taken: {0}")]
     TooMuch(&'static str),
+    /// What was to be sent cannot be.
+    #[error("was not asked, for {0}")]
+    NotSent(&'static str),
     /// So much is waiting for this server already that this was not even tried.
     #[error("has so much to do already that this was not sent")]
     Busy,
@@ -38,7 +44,7 @@ pub enum TransportFault {
 impl TransportFault {
     /// Whether it may have happened all the same.
     pub fn may_have_happened(&self) -> bool {
-        matches!(self, Self::TimedOut(_) | Self::Closed | Self::Rubbish(_))
+        matches!(self, Self::TimedOut(_) | Self::Closed | Self::Rubbish(_) | Self::Unexpected)
     }
 
     pub(crate) fn of(error: &io::Error) -> Self {
@@ -120,7 +126,7 @@ impl RndcError {
     /// When another try makes sense.
     pub fn class(&self) -> Class {
         match self {
-            Self::Transport { fault: TransportFault::TooMuch(_), .. } => Class::Invalid,
+            Self::Transport { fault: TransportFault::TooMuch(_) | TransportFault::NotSent(_), .. } => Class::Invalid,
             Self::Transport { .. } => Class::Transient,
             Self::KeyRefused { .. } | Self::Forged { .. } => Class::Denied,
             Self::Refused { refusal, .. } => refusal.class(),
@@ -221,10 +227,9 @@ impl DnsError {
     /// When another try makes sense.
     pub fn class(&self) -> Class {
         match self {
-            Self::Transport { fault: TransportFault::TooMuch(_), .. } => Class::Invalid,
-            Self::Signature { .. } => Class::Denied,
+            Self::Transport { fault: TransportFault::TooMuch(_) | TransportFault::NotSent(_), .. } => Class::Invalid,
+            Self::Signature { .. } | Self::Code { code: ResponseCode::REFUSED, .. } => Class::Denied,
             Self::Update { refusal, .. } => class_of_update(*refusal),
-            Self::Code { code: ResponseCode::REFUSED, .. } => Class::Denied,
             Self::Code { code: ResponseCode::NOTAUTH, .. } | Self::NotServed { .. } => Class::Waiting,
             Self::Transport { .. } | Self::Code { .. } | Self::Transfer { .. } => Class::Transient,
         }

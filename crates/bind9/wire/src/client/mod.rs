@@ -6,6 +6,7 @@ mod error;
 mod limits;
 mod query;
 mod rndc;
+mod seeding;
 mod stream;
 mod transfer;
 mod turns;
@@ -14,8 +15,9 @@ mod update;
 pub use dns::DnsClient;
 pub use error::{DnsError, RndcError, TransportFault};
 pub use limits::{ServerLimits, TransferBounds};
-pub use query::{Answer, soa_of_all};
+pub use query::{DnsAnswer, soa_of_all};
 pub use rndc::RndcClient;
+pub use seeding::{Seeding, SeedingError};
 pub use transfer::{ZoneContents, ZoneTransfer};
 
 use std::time::{SystemTime, UNIX_EPOCH};

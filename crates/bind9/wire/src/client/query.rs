@@ -23,7 +23,7 @@ const DATAGRAM: u16 = 1_232;
 
 /// What a server answers to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct DnsAnswer {
     /// How it went; NXDOMAIN is an answer too.
     pub code: ResponseCode,
     /// Whether the server has the zone and did not ask others.
@@ -34,7 +34,7 @@ pub struct Answer {
 
 impl DnsClient {
     /// Asks for the records of a name and a type.
-    pub async fn query(&self, name: &DomainName, kind: TypeCode) -> Result<Answer, DnsError> {
+    pub async fn query(&self, name: &DomainName, kind: TypeCode) -> Result<DnsAnswer, DnsError> {
         let question = Question::of(name.clone(), kind);
         let asked = || format!("asking for {name} {kind}");
         in_time(self.limits.operation, self.ask(&question)).await.map_err(|fault| fault.at(self.server, asked()))
@@ -51,15 +51,15 @@ impl DnsClient {
             .map_err(|fault| fault.at(self.server, format!("asking for the serial of {zone}")))
     }
 
-    async fn ask(&self, question: &Question) -> Result<Answer, DnsFault> {
-        let _turn = self.turns.take().await?;
+    async fn ask(&self, question: &Question) -> Result<DnsAnswer, DnsFault> {
+        let _turn = self.questions.take().await?;
         let message = match self.ask_by_datagram(question).await? {
             message if message.header.is_truncated => self.ask_by_connection(question).await?,
             message => message,
         };
         let DnsMessage { header, answers, .. } = message;
         let records = answers.into_iter().filter_map(Entry::into_record).collect();
-        Ok(Answer { code: header.code, is_authoritative: header.is_authoritative, records })
+        Ok(DnsAnswer { code: header.code, is_authoritative: header.is_authoritative, records })
     }
 
     /// A socket of its own for each question: its port, which nobody can guess, guards the answer where there is no key.
@@ -108,7 +108,7 @@ impl DnsClient {
         let bytes = stream::within(self.limits.answer, exchange).await?;
         let message = DnsMessage::read(&verified(bytes, conversation.as_mut())?)?;
         if !answers(&message, question) {
-            return Err(TransportFault::TooMuch("it answered what it was not asked").into());
+            return Err(TransportFault::Unexpected.into());
         }
         self.keep(connection);
         Ok(message)
@@ -142,7 +142,7 @@ fn answers(message: &DnsMessage, question: &Question) -> bool {
         && (is_refusal || message.questions == std::slice::from_ref(question))
 }
 
-fn soa_in(answer: Answer, zone: &DomainName) -> Result<Soa, DnsFault> {
+fn soa_in(answer: DnsAnswer, zone: &DomainName) -> Result<Soa, DnsFault> {
     match answer.code {
         ResponseCode::NOERROR => {}
         ResponseCode::NXDOMAIN => return Err(DnsFault::NotServed),

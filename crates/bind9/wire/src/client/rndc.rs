@@ -1,6 +1,6 @@
 //! A command → what the server says, over one connection that lives as long as it can.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, time::Duration};
 
 use tokio::{net::TcpStream, sync::Mutex};
 
@@ -13,11 +13,14 @@ use super::{
 use crate::{
     message::DomainName,
     rndc::{
-        DnssecStatus, Envelope, Frame, FrameFault, Journal, KnownKey, LONGEST_ANSWER, LONGEST_COMMAND, RndcCommand,
-        RndcRefusal, ServerStatus, ZoneFiles, ZoneStatus, read, write,
+        CommandEnvelope, DnssecStatus, Frame, FrameFault, JournalFile, KnownKey, LONGEST_ANSWER, LONGEST_COMMAND,
+        RndcCommand, RndcRefusal, ServerStatus, ZoneFiles, ZoneStatus, read, write,
     },
     tsig::HmacKey,
 };
+
+/// How long a server that hung up is given to be gone.
+const SECOND_THOUGHT: Duration = Duration::from_millis(100);
 
 /// One server's control channel. Commands go out one at a time, over one connection that is made when it is first needed and again
 /// when it is gone; who asks while another's command is under way waits for its turn.
@@ -29,13 +32,13 @@ pub struct RndcClient {
     server: SocketAddr,
     key: HmacKey,
     limits: ServerLimits,
-    turns: Arc<Turns>,
-    connection: Mutex<Option<Connection>>,
+    turns: Turns,
+    connection: Mutex<Option<ControlConnection>>,
 }
 
 /// A connection whose nonce is known.
 #[derive(Debug)]
-struct Connection {
+struct ControlConnection {
     stream: TcpStream,
     nonce: u32,
     serial: u32,
@@ -66,7 +69,7 @@ impl From<FrameFault> for Failure {
 impl RndcClient {
     /// The control channel at an address, spoken to with a key. Nothing is sent yet.
     pub fn new(server: SocketAddr, key: HmacKey, limits: ServerLimits) -> Self {
-        let turns = Arc::new(Turns::new(1, limits.waiting));
+        let turns = Turns::new(1, limits.waiting);
         Self { server, key, limits, turns, connection: Mutex::new(None) }
     }
 
@@ -94,7 +97,7 @@ impl RndcClient {
     /// One command at a time; a connection that failed in whatever way, or whose command was given up, is not used again.
     async fn exchange(&self, line: &str) -> Result<Frame, Failure> {
         if line.len() > LONGEST_COMMAND - 1_024 {
-            return Err(TransportFault::TooMuch("a command has at most 31 KiB").into());
+            return Err(TransportFault::NotSent("a command has at most 31 KiB").into());
         }
         let whole = async {
             let _turn = self.turns.take().await?;
@@ -112,18 +115,26 @@ impl RndcClient {
         tokio::time::timeout(limit, whole).await.unwrap_or(Err(TransportFault::TimedOut(limit).into()))
     }
 
-    /// The first command asks for the nonce that every later one repeats. A server that does not like its signature hangs up.
-    async fn connect(&self) -> Result<Connection, Failure> {
+    /// A server that does not like our signature hangs up, and so does one that is just ending: only one that does it twice is said to
+    /// refuse the key.
+    async fn connect(&self) -> Result<ControlConnection, Failure> {
+        for _ in 0..2 {
+            match self.greet().await {
+                Err(Failure::Transport(TransportFault::Closed)) => tokio::time::sleep(SECOND_THOUGHT).await,
+                greeted => return greeted,
+            }
+        }
+        Err(Failure::KeyRefused)
+    }
+
+    /// The first command asks for the nonce that every later one repeats.
+    async fn greet(&self) -> Result<ControlConnection, Failure> {
         let stream = stream::connect(self.server, self.limits.connect).await?;
         // Serials that another connection used within the same seconds would be taken for a replay.
-        let mut connection = Connection { stream, nonce: 0, serial: rand::random() };
-        let envelope = Envelope { serial: connection.serial, now: seconds_now(), nonce: None };
+        let mut connection = ControlConnection { stream, nonce: 0, serial: rand::random() };
+        let envelope = CommandEnvelope { serial: connection.serial, now: seconds_now(), nonce: None };
         let greeting = write("null", envelope, &self.key);
-        let answered = stream::within(self.limits.answer, connection.exchange(&greeting)).await;
-        let body = answered.map_err(|fault| match fault {
-            TransportFault::Closed => Failure::KeyRefused,
-            other => Failure::Transport(other),
-        })?;
+        let body = stream::within(self.limits.answer, connection.exchange(&greeting)).await?;
         let frame = read(&body, &self.key)?;
         connection.nonce = frame.nonce.ok_or(Failure::Forged)?;
         Ok(connection)
@@ -180,7 +191,7 @@ impl RndcClient {
     }
 
     /// Has a zone be written to its file.
-    pub async fn sync(&self, zone: &DomainName, journal: Journal) -> Result<(), RndcError> {
+    pub async fn sync(&self, zone: &DomainName, journal: JournalFile) -> Result<(), RndcError> {
         self.done(RndcCommand::Sync(zone.clone(), journal)).await
     }
 
@@ -227,10 +238,10 @@ fn refusal_in(verb: &str, frame: &Frame) -> Option<(RndcRefusal, String)> {
     Some((RndcRefusal::of(verb, error, text), said))
 }
 
-impl Connection {
+impl ControlConnection {
     async fn send(&mut self, line: &str, key: &HmacKey, limits: ServerLimits) -> Result<Frame, Failure> {
         self.serial = self.serial.wrapping_add(1);
-        let envelope = Envelope { serial: self.serial, now: seconds_now(), nonce: Some(self.nonce) };
+        let envelope = CommandEnvelope { serial: self.serial, now: seconds_now(), nonce: Some(self.nonce) };
         let body = stream::within(limits.answer, self.exchange(&write(line, envelope, key))).await?;
         let frame = read(&body, key)?;
         if frame.serial == Some(self.serial) { Ok(frame) } else { Err(Failure::Forged) }

@@ -44,7 +44,7 @@ pub(super) async fn write_message(
     message: &[u8],
 ) -> Result<(), TransportFault> {
     let length =
-        u16::try_from(message.len()).map_err(|_| TransportFault::TooMuch("a message has at most 65,535 bytes"))?;
+        u16::try_from(message.len()).map_err(|_| TransportFault::NotSent("a message has at most 65,535 bytes"))?;
     write_all(stream, &[&length.to_be_bytes()[..], message].concat()).await
 }
 

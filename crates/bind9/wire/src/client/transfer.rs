@@ -82,7 +82,9 @@ impl DnsClient {
         let mut transfer = self.transfer(zone, None, bounds).await?;
         let mut contents = ZoneContentsBuilder::default();
         while let Some(events) = transfer.next().await? {
-            events.into_iter().for_each(|event| contents.take(event));
+            for event in events {
+                contents.take(event);
+            }
         }
         contents
             .finish()
@@ -151,7 +153,7 @@ impl ZoneTransfer {
     fn read(&mut self, message: DnsMessage, events: &mut Vec<TransferEvent>) -> Result<(), DnsFault> {
         let DnsMessage { header, answers, .. } = message;
         if !header.is_answer || header.id != self.id || header.opcode != Opcode::QUERY {
-            return Err(TransportFault::TooMuch("it answered what it was not asked").into());
+            return Err(TransportFault::Unexpected.into());
         }
         if header.code != ResponseCode::NOERROR {
             return Err(DnsFault::Code(header.code));

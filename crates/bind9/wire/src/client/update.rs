@@ -91,7 +91,7 @@ impl DnsClient {
             } else {
                 "an update has at most 65,535 bytes with its signature"
             };
-            return Ok(Err(TransportFault::TooMuch(why).into()));
+            return Ok(Err(TransportFault::NotSent(why).into()));
         };
         let (message, conversation) = self.sign(message);
         stream::within(self.limits.answer, stream::write_message(connection, &message)).await?;
@@ -107,7 +107,7 @@ impl DnsClient {
         let id = bytes.first_chunk().map_or(0, |id| u16::from_be_bytes(*id));
         let place = outstanding.iter().position(|sent| sent.id == id);
         let sent = place.and_then(|place| outstanding.remove(place));
-        let mut sent = sent.ok_or(TransportFault::TooMuch("it answered what it was not asked"))?;
+        let mut sent = sent.ok_or(TransportFault::Unexpected)?;
         Ok((sent.at, result_of(bytes, &mut sent)))
     }
 }
@@ -115,7 +115,7 @@ impl DnsClient {
 fn result_of(bytes: Vec<u8>, sent: &mut Outstanding) -> Result<(), DnsFault> {
     let message = DnsMessage::read(&verified(bytes, sent.conversation.as_mut())?)?;
     if !message.header.is_answer || message.header.opcode != Opcode::UPDATE {
-        return Err(TransportFault::TooMuch("it answered what it was not asked").into());
+        return Err(TransportFault::Unexpected.into());
     }
     match UpdateRefusal::of(message.header.code) {
         None => Ok(()),

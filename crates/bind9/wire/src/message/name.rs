@@ -172,9 +172,8 @@ pub(crate) fn unescaped(text: &[u8]) -> Option<(u8, &[u8])> {
             Some((u8::try_from(number).ok()?, rest))
         }
         [b'\\', digit, ..] if digit.is_ascii_digit() => None,
-        [b'\\', byte, rest @ ..] => Some((*byte, rest)),
         [b'\\'] | [] => None,
-        [byte, rest @ ..] => Some((*byte, rest)),
+        [b'\\', byte, rest @ ..] | [byte, rest @ ..] => Some((*byte, rest)),
     }
 }
 

@@ -34,13 +34,12 @@ enum Part {
 fn parts(kind: TypeCode) -> &'static [Part] {
     use Part::{Bytes, Name, Text};
     match kind {
-        TypeCode::NS | TypeCode::CNAME | TypeCode::PTR | TypeCode::DNAME => &[Name],
+        TypeCode::NS | TypeCode::CNAME | TypeCode::PTR | TypeCode::DNAME | TypeCode::NSEC => &[Name],
         TypeCode::SOA | TypeCode::RP => &[Name, Name],
         TypeCode::MX | TypeCode::AFSDB | TypeCode::KX | TypeCode::SVCB | TypeCode::HTTPS => &[Bytes(2), Name],
         TypeCode::SRV => &[Bytes(6), Name],
         TypeCode::NAPTR => &[Bytes(4), Text, Text, Text, Name],
         TypeCode::RRSIG => &[Bytes(18), Name],
-        TypeCode::NSEC => &[Name],
         _ => &[],
     }
 }

@@ -75,8 +75,8 @@ impl<'a> WireReader<'a> {
 
     /// Seconds since 1970 in the six bytes of a TSIG record.
     pub(crate) fn u48(&mut self) -> Result<u64, MalformedMessage> {
-        let [a, b, c, d, e, f] = self.array()?;
-        Ok(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+        let high = u64::from(self.u16()?);
+        Ok(high << 32 | u64::from(self.u32()?))
     }
 
     /// A length and as many bytes (RFC 1035 §3.3).

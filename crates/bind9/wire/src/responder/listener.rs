@@ -11,7 +11,7 @@ use tokio::{
 
 use super::{
     pages::Pages,
-    reply::{Fetch, Reply, Way, reply},
+    reply::{Arrival, Fetch, SeedReply, reply},
     table::SeedTable,
 };
 use crate::client::seconds_now;
@@ -79,10 +79,10 @@ async fn serve_datagrams(socket: UdpSocket, zones: SeedTable) {
     loop {
         // Errors are those of earlier answers that nobody took (ICMP): they say nothing of the next request.
         let Ok((length, from)) = socket.recv_from(&mut buffer).await else {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        if let Reply::Message(answer) = reply(&buffer[..length], Way::Datagram, &zones, seconds_now()) {
+        if let SeedReply::Message(answer) = reply(&buffer[..length], Arrival::Datagram, &zones, seconds_now()) {
             // A server that gets no answer asks again.
             let _lost = socket.send_to(&answer, from).await;
         }
@@ -95,10 +95,13 @@ async fn serve_connections(listener: TcpListener, zones: SeedTable, limits: Resp
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, from)) => match Arc::clone(&places).try_acquire_owned() {
-                    Ok(place) => drop(connections.spawn(converse(stream, from, zones.clone(), limits, place))),
-                    Err(_) => tracing::debug!(%from, "zone seeding: all {} connections are taken; one more is closed", limits.connections),
-                },
+                Ok((stream, from)) => {
+                    if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
+                        connections.spawn(converse(stream, from, zones.clone(), limits, place));
+                    } else {
+                        tracing::debug!(%from, "zone seeding: all {} connections are taken; one more is closed", limits.connections);
+                    }
+                }
                 // Out of descriptors, perhaps: others give theirs back soon.
                 Err(error) => {
                     tracing::warn!(%error, "zone seeding: cannot take a connection");
@@ -120,10 +123,10 @@ async fn converse(
     for _ in 0..limits.requests {
         match timeout(limits.step, read_request(&mut stream)).await {
             Ok(Ok(Some(request))) => {
-                let answered = match reply(&request, Way::Connection, &zones, seconds_now()) {
-                    Reply::Silence => return,
-                    Reply::Message(message) => send(&mut stream, &message, limits).await,
-                    Reply::Transfer(fetch) => transfer(&mut stream, from, *fetch, limits).await,
+                let answered = match reply(&request, Arrival::Connection, &zones, seconds_now()) {
+                    SeedReply::Silence => return,
+                    SeedReply::Message(message) => send(&mut stream, &message, limits).await,
+                    SeedReply::Transfer(fetch) => transfer(&mut stream, from, *fetch, limits).await,
                 };
                 if answered.is_err() {
                     return;

@@ -10,16 +10,16 @@ use crate::{
     values::Soa,
 };
 
-/// By which way a request came.
+/// By what a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Arrival {
     Datagram,
     Connection,
 }
 
 /// What is done about a request.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(super) enum SeedReply {
     /// It is not even answered.
     Silence,
     /// One message.
@@ -38,23 +38,23 @@ pub(super) struct Fetch {
 }
 
 /// Decides about one request. `now` is in seconds since 1970.
-pub(super) fn reply(bytes: &[u8], way: Way, zones: &SeedTable, now: u64) -> Reply {
-    let Ok(header) = Header::read(&mut WireReader::new(bytes)) else { return Reply::Silence };
+pub(super) fn reply(bytes: &[u8], by: Arrival, zones: &SeedTable, now: u64) -> SeedReply {
+    let Ok(header) = Header::read(&mut WireReader::new(bytes)) else { return SeedReply::Silence };
     // Answering answers would let two servers talk for ever.
     if header.is_answer {
-        return Reply::Silence;
+        return SeedReply::Silence;
     }
     let Some(question) = question_of(bytes) else { return refuse(header, None, ResponseCode::FORMERR) };
     let seed = zones.get(&question.name);
-    let key_of = |name: &DomainName| seed.as_ref().map(|seed| seed.key.clone()).filter(|key| key.name() == name);
+    let key_of = |name: &DomainName| seed.as_ref().and_then(|seed| seed.key(name)).cloned();
     match check_request(bytes, key_of, now) {
         Err(_) => refuse(header, None, ResponseCode::FORMERR),
         Ok(Checked::Unsigned) => refuse(header, Some(&question), ResponseCode::REFUSED),
         Ok(Checked::Refused(rejection)) => {
-            Reply::Message(rejection.seal(bare(header.answering(ResponseCode::NOTAUTH), Some(&question))))
+            SeedReply::Message(rejection.seal(bare(header.answering(ResponseCode::NOTAUTH), Some(&question))))
         }
         Ok(Checked::Verified(message, conversation)) => match (DnsMessage::read(&message), seed) {
-            (Ok(message), Some(seed)) => answer(message, question, seed, conversation, way, now),
+            (Ok(message), Some(seed)) => answer(message, question, seed, conversation, by, now),
             _ => refuse(header, None, ResponseCode::FORMERR),
         },
     }
@@ -76,27 +76,29 @@ fn answer(
     question: Question,
     seed: ZoneSeed,
     conversation: Conversation,
-    way: Way,
+    by: Arrival,
     now: u64,
-) -> Reply {
+) -> SeedReply {
     let header = message.header;
     let is_query = header.opcode == Opcode::QUERY && question.class == IN;
     match question.kind {
         TypeCode::SOA if is_query => apex(header, &question, &seed, conversation, now),
         // Who asks by datagram what does not fit one comes back by connection (RFC 1995 §2).
-        TypeCode::IXFR if is_query && (way == Way::Datagram || is_up_to_date(&message, &seed.soa)) => {
+        TypeCode::IXFR if is_query && (by == Arrival::Datagram || is_up_to_date(&message, &seed.soa)) => {
             apex(header, &question, &seed, conversation, now)
         }
-        TypeCode::AXFR | TypeCode::IXFR if is_query && way == Way::Connection => Reply::Transfer(Box::new(Fetch {
-            header: header.answering(ResponseCode::NOERROR),
-            question,
-            seed,
-            conversation,
-        })),
+        TypeCode::AXFR | TypeCode::IXFR if is_query && by == Arrival::Connection => {
+            SeedReply::Transfer(Box::new(Fetch {
+                header: header.answering(ResponseCode::NOERROR),
+                question,
+                seed,
+                conversation,
+            }))
+        }
         _ => {
             let mut conversation = conversation;
             let code = if header.opcode == Opcode::QUERY { ResponseCode::REFUSED } else { ResponseCode::NOTIMP };
-            Reply::Message(conversation.sign(bare(header.answering(code), Some(&question)), now))
+            SeedReply::Message(conversation.sign(bare(header.answering(code), Some(&question)), now))
         }
     }
 }
@@ -111,19 +113,19 @@ fn is_up_to_date(message: &DnsMessage, soa: &Soa) -> bool {
     theirs.is_some_and(|theirs| !soa.serial.is_newer_than(theirs.serial))
 }
 
-fn apex(header: Header, question: &Question, seed: &ZoneSeed, mut conversation: Conversation, now: u64) -> Reply {
+fn apex(header: Header, question: &Question, seed: &ZoneSeed, mut conversation: Conversation, now: u64) -> SeedReply {
     let mut builder = MessageBuilder::new(header.answering(ResponseCode::NOERROR), Some(question));
     let fits = builder.push_within(Section::Answer, &soa_entry(&question.name, seed), LONGEST_MESSAGE);
     debug_assert!(fits, "one record is short");
-    Reply::Message(conversation.sign(builder.finish(), now))
+    SeedReply::Message(conversation.sign(builder.finish(), now))
 }
 
 pub(super) fn soa_entry(zone: &DomainName, seed: &ZoneSeed) -> Entry {
     ResourceRecord { name: zone.clone(), kind: TypeCode::SOA, ttl: seed.soa_ttl, data: seed.soa.to_data() }.into()
 }
 
-fn refuse(header: Header, question: Option<&Question>, code: ResponseCode) -> Reply {
-    Reply::Message(bare(header.answering(code), question))
+fn refuse(header: Header, question: Option<&Question>, code: ResponseCode) -> SeedReply {
+    SeedReply::Message(bare(header.answering(code), question))
 }
 
 fn bare(header: Header, question: Option<&Question>) -> Vec<u8> {

@@ -31,7 +31,10 @@ fn zones(count: usize, bytes: usize) -> SeedTable {
             ResourceRecord { name: name(&format!("n{number}.example.com")), kind: TypeCode::TXT, ttl: 60, data }
         })
     };
-    zones.insert(name("example.com"), ZoneSeed::new(soa(7), 60, key("seed", "c2VjcmV0"), records));
+    zones.insert(
+        name("example.com"),
+        ZoneSeed::new(soa(7), 60, key("seed", "c2VjcmV0"), records).with_key(key("next", "bmV4dA==")),
+    );
     zones
 }
 
@@ -46,7 +49,7 @@ fn question(zone: &str, kind: TypeCode, opcode: Opcode, since: Option<u32>) -> V
 }
 
 /// What a request is answered, in a word.
-fn said(zone: &str, kind: TypeCode, opcode: Opcode, since: Option<u32>, with: Option<HmacKey>, way: Way) -> String {
+fn said(zone: &str, kind: TypeCode, opcode: Opcode, since: Option<u32>, with: Option<HmacKey>, by: Arrival) -> String {
     let message = question(zone, kind, opcode, since);
     let (message, conversation) = match with {
         Some(key) => {
@@ -55,11 +58,11 @@ fn said(zone: &str, kind: TypeCode, opcode: Opcode, since: Option<u32>, with: Op
         }
         None => (message, None),
     };
-    match (reply(&message, way, &zones(3, 10), NOW), conversation) {
-        (Reply::Silence, _) => "silence".into(),
-        (Reply::Transfer(_), _) => "transfer".into(),
-        (Reply::Message(answer), None) => DnsMessage::read(&answer).unwrap().header.code.to_string(),
-        (Reply::Message(answer), Some(mut conversation)) => match conversation.verify(&answer, NOW) {
+    match (reply(&message, by, &zones(3, 10), NOW), conversation) {
+        (SeedReply::Silence, _) => "silence".into(),
+        (SeedReply::Transfer(_), _) => "transfer".into(),
+        (SeedReply::Message(answer), None) => DnsMessage::read(&answer).unwrap().header.code.to_string(),
+        (SeedReply::Message(answer), Some(mut conversation)) => match conversation.verify(&answer, NOW) {
             Ok(answer) => {
                 let answer = DnsMessage::read(&answer).unwrap();
                 format!("{} with {}", answer.header.code, answer.answers.len())
@@ -74,25 +77,50 @@ fn said(zone: &str, kind: TypeCode, opcode: Opcode, since: Option<u32>, with: Op
 #[test]
 fn only_signed_questions_for_a_seeded_zone_are_answered() {
     let ours = || Some(key("seed", "c2VjcmV0"));
-    for (zone, kind, opcode, since, with, way, expected) in [
-        ("example.com", TypeCode::SOA, Opcode::QUERY, None, ours(), Way::Datagram, "NOERROR with 1"),
-        ("Example.COM", TypeCode::SOA, Opcode::QUERY, None, ours(), Way::Connection, "NOERROR with 1"),
-        ("example.com", TypeCode::AXFR, Opcode::QUERY, None, ours(), Way::Connection, "transfer"),
-        ("example.com", TypeCode::IXFR, Opcode::QUERY, Some(3), ours(), Way::Connection, "transfer"),
-        ("example.com", TypeCode::IXFR, Opcode::QUERY, Some(7), ours(), Way::Connection, "NOERROR with 1"),
-        ("example.com", TypeCode::IXFR, Opcode::QUERY, Some(3), ours(), Way::Datagram, "NOERROR with 1"),
-        ("example.com", TypeCode::AXFR, Opcode::QUERY, None, ours(), Way::Datagram, "REFUSED with 0"),
-        ("example.com", TypeCode::A, Opcode::QUERY, None, ours(), Way::Connection, "REFUSED with 0"),
-        ("example.com", TypeCode::SOA, Opcode::UPDATE, None, ours(), Way::Connection, "NOTIMP with 0"),
-        ("example.com", TypeCode::SOA, Opcode::NOTIFY, None, ours(), Way::Connection, "NOTIMP with 0"),
-        ("example.com", TypeCode::AXFR, Opcode::QUERY, None, None, Way::Connection, "REFUSED"),
-        ("other.com", TypeCode::AXFR, Opcode::QUERY, None, None, Way::Connection, "REFUSED"),
-        ("other.com", TypeCode::AXFR, Opcode::QUERY, None, ours(), Way::Connection, "BADKEY"),
-        ("www.example.com", TypeCode::AXFR, Opcode::QUERY, None, ours(), Way::Connection, "BADKEY"),
-        ("example.com", TypeCode::AXFR, Opcode::QUERY, None, Some(key("other", "c2VjcmV0")), Way::Connection, "BADKEY"),
-        ("example.com", TypeCode::AXFR, Opcode::QUERY, None, Some(key("seed", "b3RoZXI=")), Way::Connection, "BADSIG"),
+    for (zone, kind, opcode, since, with, by, expected) in [
+        ("example.com", TypeCode::SOA, Opcode::QUERY, None, ours(), Arrival::Datagram, "NOERROR with 1"),
+        ("Example.COM", TypeCode::SOA, Opcode::QUERY, None, ours(), Arrival::Connection, "NOERROR with 1"),
+        ("example.com", TypeCode::AXFR, Opcode::QUERY, None, ours(), Arrival::Connection, "transfer"),
+        (
+            "example.com",
+            TypeCode::AXFR,
+            Opcode::QUERY,
+            None,
+            Some(key("next", "bmV4dA==")),
+            Arrival::Connection,
+            "transfer",
+        ),
+        ("example.com", TypeCode::IXFR, Opcode::QUERY, Some(3), ours(), Arrival::Connection, "transfer"),
+        ("example.com", TypeCode::IXFR, Opcode::QUERY, Some(7), ours(), Arrival::Connection, "NOERROR with 1"),
+        ("example.com", TypeCode::IXFR, Opcode::QUERY, Some(3), ours(), Arrival::Datagram, "NOERROR with 1"),
+        ("example.com", TypeCode::AXFR, Opcode::QUERY, None, ours(), Arrival::Datagram, "REFUSED with 0"),
+        ("example.com", TypeCode::A, Opcode::QUERY, None, ours(), Arrival::Connection, "REFUSED with 0"),
+        ("example.com", TypeCode::SOA, Opcode::UPDATE, None, ours(), Arrival::Connection, "NOTIMP with 0"),
+        ("example.com", TypeCode::SOA, Opcode::NOTIFY, None, ours(), Arrival::Connection, "NOTIMP with 0"),
+        ("example.com", TypeCode::AXFR, Opcode::QUERY, None, None, Arrival::Connection, "REFUSED"),
+        ("other.com", TypeCode::AXFR, Opcode::QUERY, None, None, Arrival::Connection, "REFUSED"),
+        ("other.com", TypeCode::AXFR, Opcode::QUERY, None, ours(), Arrival::Connection, "BADKEY"),
+        ("www.example.com", TypeCode::AXFR, Opcode::QUERY, None, ours(), Arrival::Connection, "BADKEY"),
+        (
+            "example.com",
+            TypeCode::AXFR,
+            Opcode::QUERY,
+            None,
+            Some(key("other", "c2VjcmV0")),
+            Arrival::Connection,
+            "BADKEY",
+        ),
+        (
+            "example.com",
+            TypeCode::AXFR,
+            Opcode::QUERY,
+            None,
+            Some(key("seed", "b3RoZXI=")),
+            Arrival::Connection,
+            "BADSIG",
+        ),
     ] {
-        assert_eq!(said(zone, kind, opcode, since, with, way), expected, "{zone} {kind} {opcode:?} {since:?} {way:?}");
+        assert_eq!(said(zone, kind, opcode, since, with, by), expected, "{zone} {kind} {opcode:?} {since:?} {by:?}");
     }
 }
 
@@ -100,8 +128,8 @@ fn only_signed_questions_for_a_seeded_zone_are_answered() {
 fn answers_and_rubbish_are_not_answered() {
     let mut answer = question("example.com", TypeCode::SOA, Opcode::QUERY, None);
     answer[2] |= 0x80;
-    assert!(matches!(reply(&answer, Way::Datagram, &zones(1, 1), NOW), Reply::Silence));
-    assert!(matches!(reply(b"GET", Way::Connection, &zones(1, 1), NOW), Reply::Silence));
+    assert!(matches!(reply(&answer, Arrival::Datagram, &zones(1, 1), NOW), SeedReply::Silence));
+    assert!(matches!(reply(b"GET", Arrival::Connection, &zones(1, 1), NOW), SeedReply::Silence));
 }
 
 #[test]
@@ -109,7 +137,7 @@ fn a_zone_of_any_size_is_read_back_from_its_messages() {
     for (count, bytes) in [(0, 0), (1, 60_000), (700, 100), (12, 19_000)] {
         let (request, mut asking) =
             sign_request(question("example.com", TypeCode::AXFR, Opcode::QUERY, None), &key("seed", "c2VjcmV0"), NOW);
-        let Reply::Transfer(fetch) = reply(&request, Way::Connection, &zones(count, bytes), NOW) else {
+        let SeedReply::Transfer(fetch) = reply(&request, Arrival::Connection, &zones(count, bytes), NOW) else {
             panic!("no transfer")
         };
         let mut pages = Pages::new(&fetch);
@@ -132,7 +160,7 @@ fn a_zone_of_any_size_is_read_back_from_its_messages() {
 fn a_record_that_no_message_can_carry_ends_the_transfer() {
     let (request, _) =
         sign_request(question("example.com", TypeCode::AXFR, Opcode::QUERY, None), &key("seed", "c2VjcmV0"), NOW);
-    let Reply::Transfer(fetch) = reply(&request, Way::Connection, &zones(1, 65_200), NOW) else {
+    let SeedReply::Transfer(fetch) = reply(&request, Arrival::Connection, &zones(1, 65_200), NOW) else {
         panic!("no transfer")
     };
     let mut pages = Pages::new(&fetch);
@@ -143,7 +171,7 @@ fn a_record_that_no_message_can_carry_ends_the_transfer() {
 proptest! {
     #[test]
     fn whatever_bytes_come_nothing_of_a_zone_goes_out(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Reply::Message(answer) = reply(&bytes, Way::Connection, &zones(1, 1), NOW) {
+        if let SeedReply::Message(answer) = reply(&bytes, Arrival::Connection, &zones(1, 1), NOW) {
             prop_assert_eq!(DnsMessage::read(&answer).map(|answer| answer.answers.len()), Ok(0));
         }
     }
@@ -161,9 +189,9 @@ proptest! {
         }
         // The id and the case of names may change.
         prop_assume!(!request[2..].eq_ignore_ascii_case(&before[2..]));
-        let got = reply(&request, Way::Connection, &zones(1, 1), NOW);
-        prop_assert!(!matches!(got, Reply::Transfer(_)));
-        if let Reply::Message(answer) = got {
+        let got = reply(&request, Arrival::Connection, &zones(1, 1), NOW);
+        prop_assert!(!matches!(got, SeedReply::Transfer(_)));
+        if let SeedReply::Message(answer) = got {
             let answers = crate::tsig::split(&answer).ok().and_then(|(answer, _)| DnsMessage::read(&answer).ok()).map(|answer| answer.answers.len());
             prop_assert_eq!(answers, Some(0));
         }

@@ -3,11 +3,10 @@
 use std::{
     collections::HashMap,
     fmt,
-    sync::{
-        Arc, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, PoisonError, RwLock},
 };
+
+use tokio::sync::watch;
 
 use crate::{
     message::{DomainName, ResourceRecord},
@@ -25,29 +24,50 @@ pub struct ZoneSeed {
     pub soa: Soa,
     /// The TTL of that.
     pub soa_ttl: u32,
-    /// Who has this key may fetch it.
-    pub key: HmacKey,
+    keys: Vec<HmacKey>,
     records: Arc<Records>,
-    fetched: Arc<AtomicU64>,
+    fetched: watch::Sender<u64>,
 }
 
 impl ZoneSeed {
-    /// A zone whose records come from an iterator that is made for each transfer. SOA records in it are left out: the zone's own goes
+    /// A zone that who has the key may fetch. Its records come from an iterator that is made for each transfer. SOA records in it are left out: the zone's own goes
     /// first and last.
     pub fn new<I>(soa: Soa, soa_ttl: u32, key: HmacKey, records: impl Fn() -> I + Send + Sync + 'static) -> Self
     where
         I: Iterator<Item = ResourceRecord> + Send + 'static,
     {
-        Self { soa, soa_ttl, key, records: Arc::new(move || Box::new(records())), fetched: Arc::default() }
+        Self {
+            soa,
+            soa_ttl,
+            keys: vec![key],
+            records: Arc::new(move || Box::new(records())),
+            fetched: watch::Sender::new(0),
+        }
+    }
+
+    /// Who has this key may fetch it too: while keys are replaced, the old one and the new one are valid.
+    pub fn with_key(mut self, key: HmacKey) -> Self {
+        self.keys.push(key);
+        self
     }
 
     /// How often all of it was sent.
     pub fn fetched(&self) -> u64 {
-        self.fetched.load(Ordering::Relaxed)
+        *self.fetched.borrow()
+    }
+
+    /// Waits until all of it was sent at least once.
+    pub async fn until_fetched(&self) {
+        let sent = self.fetched.subscribe().wait_for(|fetched| *fetched > 0).await.is_ok();
+        debug_assert!(sent, "who waits holds a sender");
+    }
+
+    pub(super) fn key(&self, name: &DomainName) -> Option<&HmacKey> {
+        self.keys.iter().find(|key| key.name() == name)
     }
 
     pub(super) fn note_fetched(&self) {
-        self.fetched.fetch_add(1, Ordering::Relaxed);
+        self.fetched.send_modify(|fetched| *fetched += 1);
     }
 
     pub(super) fn records(&self) -> Box<dyn Iterator<Item = ResourceRecord> + Send> {
@@ -57,7 +77,7 @@ impl ZoneSeed {
 
 impl fmt::Debug for ZoneSeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ZoneSeed").field("serial", &self.soa.serial).field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("ZoneSeed").field("serial", &self.soa.serial).field("keys", &self.keys).finish_non_exhaustive()
     }
 }
 

@@ -33,6 +33,7 @@ pub enum ZoneRole {
 }
 
 /// How a zone is on a server that has loaded it.
+#[expect(clippy::struct_excessive_bools, reason = "they are the server's own yes and no, a line each")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneStatus {
     /// What the server is for it.

@@ -13,7 +13,7 @@ pub enum ZoneFiles {
 
 /// What happens to a zone's journal when the zone is written to its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Journal {
+pub enum JournalFile {
     /// It stays.
     Keep,
     /// It goes (`-clean`): nobody gets changes from before any more.
@@ -44,7 +44,7 @@ pub enum RndcCommand {
     /// A secondary looks at its primaries' serial now.
     Refresh(DomainName),
     /// A zone is written to its file.
-    Sync(DomainName, Journal),
+    Sync(DomainName, JournalFile),
     /// A zone is written to its file and takes no updates.
     Freeze(DomainName),
     /// A frozen zone is read from its file and takes updates.
@@ -73,8 +73,8 @@ impl RndcCommand {
             Self::Retransfer(name) => zone("retransfer", name),
             Self::Notify(name) => zone("notify", name),
             Self::Refresh(name) => zone("refresh", name),
-            Self::Sync(name, Journal::Keep) => zone("sync", name),
-            Self::Sync(name, Journal::Remove) => zone("sync -clean", name),
+            Self::Sync(name, JournalFile::Keep) => zone("sync", name),
+            Self::Sync(name, JournalFile::Remove) => zone("sync -clean", name),
             Self::Freeze(name) => zone("freeze", name),
             Self::Thaw(name) => zone("thaw", name),
             Self::DnssecStatus(name) => zone("dnssec -status", name),

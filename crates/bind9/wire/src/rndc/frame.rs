@@ -27,7 +27,7 @@ pub(crate) const LONGEST_ANSWER: u32 = 4 << 20;
 
 /// What is sent around the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Envelope {
+pub(crate) struct CommandEnvelope {
     pub(crate) serial: u32,
     /// Seconds since 1970.
     pub(crate) now: u64,
@@ -60,8 +60,8 @@ impl From<MalformedMessage> for FrameFault {
 }
 
 /// The bytes of a command, its length before it.
-pub(crate) fn write(command: &str, envelope: Envelope, key: &HmacKey) -> Vec<u8> {
-    let Envelope { serial, now, nonce } = envelope;
+pub(crate) fn write(command: &str, envelope: CommandEnvelope, key: &HmacKey) -> Vec<u8> {
+    let CommandEnvelope { serial, now, nonce } = envelope;
     let mut control = Table::default()
         .with_text("_ser", serial.to_string())
         .with_text("_tim", now.to_string())
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_command_has_its_length_its_version_and_its_signature_where_named_looks_for_them() {
-        let bytes = write("status", Envelope { serial: 7, now: 1_000, nonce: Some(9) }, &key("c2VjcmV0"));
+        let bytes = write("status", CommandEnvelope { serial: 7, now: 1_000, nonce: Some(9) }, &key("c2VjcmV0"));
 
         assert_eq!(u32::from_be_bytes(bytes[..4].try_into().unwrap()) as usize, bytes.len() - 4);
         assert_eq!(bytes[4..8], [0, 0, 0, 1]);

@@ -4,9 +4,11 @@ mod answer;
 mod command;
 mod frame;
 mod refusal;
+mod statement;
 mod table;
 
 pub use answer::{DnssecKey, DnssecStatus, KnownKey, ServerStatus, ZoneRole, ZoneStatus};
-pub use command::{Journal, RndcCommand, ZoneFiles};
-pub(crate) use frame::{Envelope, Frame, FrameFault, LONGEST_ANSWER, LONGEST_COMMAND, read, write};
+pub use command::{JournalFile, RndcCommand, ZoneFiles};
+pub(crate) use frame::{CommandEnvelope, Frame, FrameFault, LONGEST_ANSWER, LONGEST_COMMAND, read, write};
 pub use refusal::RndcRefusal;
+pub use statement::says_the_same;

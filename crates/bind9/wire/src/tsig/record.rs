@@ -35,9 +35,8 @@ impl TsigRecord {
 
     /// What is signed besides the later messages of a stream (RFC 8945 §5.3.1).
     pub(crate) fn timers(&self) -> [u8; 8] {
-        let [_, _, a, b, c, d, e, f] = self.time.to_be_bytes();
-        let [high, low] = self.fudge.to_be_bytes();
-        [a, b, c, d, e, f, high, low]
+        // Six bytes of the time, which has two more that are 0 for millions of years, and two of the fudge.
+        (self.time << 16 | u64::from(self.fudge)).to_be_bytes()
     }
 
     /// How long a record will be, for those who count bytes before they sign.

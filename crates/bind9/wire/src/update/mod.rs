@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn an_update_that_does_not_fit_is_refused_and_never_cut() {
-        let long = RecordData::txt([&[b'x'; 20_000][..]]).unwrap();
+        let long = RecordData::txt([&vec![b'x'; 20_000][..]]).unwrap();
         let add = |number: u32| {
             ZoneChange::Add(ResourceRecord {
                 name: name(&format!("n{number}.example.com")),

@@ -8,6 +8,7 @@
 //! Names in values are always absolute, with or without the dot at their end. What is not read here, LOC and the parameters of SVCB and
 //! HTTPS, goes and comes in the form for types that nobody knows: `\# 4 0a000001` (RFC 3597 §5).
 
+mod dnskey;
 mod parse;
 mod serial;
 mod soa;
@@ -21,8 +22,10 @@ use portolan_dns::Data;
 
 use crate::message::{DomainName, RecordData, TypeCode, WireReader};
 
+pub use dnskey::DsDigest;
 pub use serial::Serial;
 pub use soa::Soa;
+pub(crate) use text::hex;
 
 /// A value of a record that cannot be one; its message says what to change.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

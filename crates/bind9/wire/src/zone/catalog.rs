@@ -1,13 +1,13 @@
 //! Which zones a catalog has ↔ the catalog's records (RFC 9432); and what changes when other zones shall be in it.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::collections::BTreeMap;
 
 use sha1::{Digest, Sha1};
 
 use crate::{
     message::{DomainName, RecordData, ResourceRecord, TypeCode},
     update::ZoneChange,
-    values::Soa,
+    values::{Soa, hex},
 };
 
 /// The version that RFC 9432 §4.2.1 asks for.
@@ -49,11 +49,7 @@ impl CatalogMember {
 
 /// A label that is always the same for a zone and never that of another: the SHA-1 of its name, as BIND's own documentation has it.
 pub fn member_id(zone: &DomainName) -> String {
-    let digest = Sha1::digest(zone.canonical().wire());
-    digest.iter().fold(String::with_capacity(40), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a String takes everything");
-        text
-    })
+    hex(&Sha1::digest(zone.canonical().wire()))
 }
 
 /// All records of a catalog, its SOA record first.

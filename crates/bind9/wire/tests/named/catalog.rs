@@ -21,7 +21,8 @@ async fn a_zone_is_served_by_the_secondary_while_the_catalog_has_it() {
         expire: 604_800,
         negative_ttl: 60,
     };
-    let file: String = catalog_records(&catalog, &soa, &[]).iter().map(|record| format!("{record}\n")).collect();
+    let file: String =
+        catalog_records(&catalog, &soa, &[]).iter().fold(String::new(), |file, record| file + &format!("{record}\n"));
     let Some(primary) = NamedServer::start(
         configuration().with_options("notify explicit; notify-delay 0;").with_file("catalog.zone", &file),
     ) else {

@@ -1,11 +1,11 @@
 //! Every command on a real server: what it does, and how a refusal is told apart from others.
 
 use portolan_bind9_wire::{
-    Journal, RndcClient, RndcCommand, RndcError, RndcRefusal, Serial, ServerLimits, TypeCode, ZoneFiles, ZoneRole,
-    ZoneUpdate,
+    DnsClient, DsDigest, JournalFile, RndcClient, RndcCommand, RndcError, RndcRefusal, Serial, ServerLimits, TypeCode,
+    ZoneFiles, ZoneRole, ZoneUpdate, says_the_same,
 };
 use portolan_core::Class;
-use portolan_named_fixture::NamedConfiguration;
+use portolan_named_fixture::{NamedConfiguration, programs};
 
 use crate::support::{SECRET, add, configuration, control_key, dns, eventually, key, name, rndc, server, values};
 
@@ -92,7 +92,7 @@ async fn every_refusal_has_its_class() {
         RndcCommand::Retransfer(none.clone()),
         RndcCommand::Notify(none.clone()),
         RndcCommand::Refresh(none.clone()),
-        RndcCommand::Sync(none.clone(), Journal::Keep),
+        RndcCommand::Sync(none.clone(), JournalFile::Keep),
         RndcCommand::Freeze(none.clone()),
         RndcCommand::Thaw(none.clone()),
         RndcCommand::DnssecStatus(none.clone()),
@@ -141,7 +141,7 @@ async fn a_frozen_zone_is_in_its_file_and_takes_no_updates_until_it_is_thawed() 
     })
     .await;
 
-    rndc.sync(&zone, Journal::Remove).await.unwrap();
+    rndc.sync(&zone, JournalFile::Remove).await.unwrap();
     eventually("all of the zone is in its file", || written("b\t")).await;
     eventually("the journal is gone", || async { (!journal.exists()).then_some(()) }).await;
 }
@@ -163,6 +163,22 @@ async fn a_signed_zones_keys_are_shown_and_replaced() {
     assert!(key.states.contains(&("goal".into(), "omnipresent".into())), "{key:?}");
     assert_eq!(rndc.dnssec_status(&zone).await.unwrap().policy.as_deref(), Some("default"));
     eventually("the zone is signed", || async { rndc.zone_status(&zone).await.unwrap().is_signed.then_some(()) }).await;
+
+    // Its DS record is the one that BIND's own tool makes of it.
+    let dns = DnsClient::new(server.dns(), None, ServerLimits::default());
+    let keys = dns.query(&zone, TypeCode::DNSKEY).await.unwrap();
+    let there = keys.records.iter().find(|record| record.kind == TypeCode::DNSKEY).unwrap();
+    assert!(there.data.is_entry_point() && there.data.key_tag() == key.tag);
+    let file = server.folder().join("keys.txt");
+    std::fs::write(&file, format!("{there}\n")).unwrap();
+    let tool = std::process::Command::new(programs().unwrap().join("dnssec-dsfromkey"))
+        .args(["-2", "-f"])
+        .arg(&file)
+        .arg("signed.example")
+        .output()
+        .unwrap();
+    let ours = there.data.to_ds(&zone, DsDigest::Sha256).unwrap().to_text(TypeCode::DS);
+    assert!(String::from_utf8_lossy(&tool.stdout).to_lowercase().contains(&ours), "{ours} {tool:?}");
 
     // The server says that no key matches, with the result of one that went well.
     assert_eq!(refusal(rndc.roll_key(&zone, key.tag.wrapping_add(1)).await), RndcRefusal::KeyNotFound);
@@ -230,4 +246,44 @@ async fn a_client_outlives_its_server() {
     rndc.status().await.unwrap();
     // Zones made by command survive, in named's own database.
     assert!(rndc.show_zone(&name("kept.example")).await.unwrap().contains("primary"));
+}
+
+#[tokio::test]
+async fn a_statement_is_shown_as_it_was_given() {
+    let Some(server) = server() else { return };
+    let rndc = rndc(&server);
+    let zone = name("new.example");
+    let statement = "{\n  type primary;\n  file \"seed.zone\";\n  allow-update { key update; };\n  allow-transfer { key \"update\"; 127.0.0.0/8; };\n  \
+        also-notify { 127.0.0.1 port 5353 key update; };\n  notify explicit;\n  notify-delay 0;\n  serial-update-method unixtime;\n  \
+        allow-query { !10.0.0.1; 10.0.0.0/8; 2001:DB8::/32; ::1; !key nobody; any; };\n  max-journal-size 10485760;\n}";
+    rndc.add_zone(&zone, statement).await.unwrap();
+
+    let shown = rndc.show_zone(&zone).await.unwrap();
+
+    assert!(says_the_same(&shown, statement), "{shown}");
+    assert!(!says_the_same(&shown, PRIMARY));
+    rndc.modify_zone(&zone, PRIMARY).await.unwrap();
+    assert!(says_the_same(&rndc.show_zone(&zone).await.unwrap(), PRIMARY));
+}
+
+#[tokio::test]
+async fn a_statement_as_long_as_a_command_can_be_is_taken_and_a_longer_one_is_not_sent() {
+    let Some(server) = server() else { return };
+    let rndc = rndc(&server);
+    let statement = |count: usize| {
+        let addresses = (0..count)
+            .fold(String::new(), |all, number| all + &format!("10.{}.{}.1; ", number / 250 + 1, number % 250 + 1));
+        format!("{{ type primary; file \"seed.zone\"; allow-query {{ {addresses} }}; }}")
+    };
+    let longest = statement(2_500);
+    assert!((29_000..31_000).contains(&longest.len()), "{}", longest.len());
+
+    rndc.add_zone(&name("long.example"), &longest).await.unwrap();
+
+    let shown = rndc.show_zone(&name("long.example")).await.unwrap();
+    assert!(says_the_same(&shown, &longest), "{shown:.200}");
+    let error = rndc.add_zone(&name("longer.example"), &statement(3_000)).await.unwrap_err();
+    assert!(error.to_string().ends_with("was not asked, for a command has at most 31 KiB"), "{error}");
+    assert_eq!(error.class(), Class::Invalid);
+    rndc.status().await.unwrap();
 }

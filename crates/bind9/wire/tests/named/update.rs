@@ -142,7 +142,7 @@ async fn five_thousand_records_need_few_messages_and_all_arrive_in_their_order()
 #[tokio::test]
 async fn updates_that_are_sent_before_others_are_answered_happen_in_their_order() {
     let Some(server) = server() else { return };
-    let limits = ServerLimits { pipelined: 16, ..ServerLimits::default() };
+    let limits = ServerLimits { pipelined: 200, ..ServerLimits::default() };
     let dns = DnsClient::new(server.dns(), Some(update_key()), limits);
     let replace = |number: u32| {
         let one = format!("192.0.2.{}", number % 250);

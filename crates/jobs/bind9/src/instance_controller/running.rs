@@ -18,16 +18,14 @@ use portolan_bind9_wire::{HmacAlgorithm, HmacKey, RndcClient, RndcCommand, RndcE
 use crate::instance_controller::plan::InstancePlan;
 
 /// A server that does not answer must not hold up others.
-const LIMITS: ServerLimits = ServerLimits {
-    connect: Duration::from_secs(2),
-    answer: Duration::from_secs(5),
-    datagram: Duration::from_secs(1),
-    datagrams: 1,
-    operation: Duration::from_secs(10),
-    under_way: 1,
-    waiting: 4,
-    pipelined: 1,
-};
+fn limits() -> ServerLimits {
+    ServerLimits {
+        connect: Duration::from_secs(2),
+        answer: Duration::from_secs(5),
+        operation: Duration::from_secs(10),
+        ..ServerLimits::default()
+    }
+}
 
 /// A server at one start of its program.
 type ServerStart = (String, i64);
@@ -90,7 +88,7 @@ async fn ask(pod: &PodState, ring: &KeyRing, version: &str) -> Result<(), String
 /// Whether a server runs with its files, after it was told to read them where it did not.
 pub(crate) async fn ask_with(server: SocketAddr, key: &TsigKey, version: &str) -> Result<bool, RndcError> {
     let Ok(key) = HmacKey::new(&key.name, algorithm(key.algorithm), &key.secret) else { return Ok(false) };
-    let client = RndcClient::new(server, key, LIMITS);
+    let client = RndcClient::new(server, key, limits());
     if client.call(&RndcCommand::Status).await?.contains(version) {
         return Ok(true);
     }

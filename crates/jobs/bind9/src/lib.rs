@@ -1,0 +1,21 @@
+//! The bind9 job: clusters and instances of BIND 9 become servers that run.
+//!
+//! ```text
+//! ClusterBind9Provider ─► Bind9Cluster ─► Bind9Instance ─► ServiceAccount, Secret, ConfigMap, workload, Services, budget
+//!                           readiness ◄──── readiness ◄──── pods
+//! ```
+//!
+//! What follows from what is in [`model`]; here it is read, written and told.
+
+mod cluster_controller;
+mod definition;
+mod instance_controller;
+mod job;
+mod kubernetes;
+mod provider_controller;
+mod rights;
+mod shared;
+
+pub use definition::JOB;
+pub use job::Settings;
+pub use portolan_bind9_model as model;

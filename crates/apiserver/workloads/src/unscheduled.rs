@@ -45,7 +45,7 @@ impl Controller for UnscheduledPods {
             return Plan::default();
         }
         let waited = time(pod, "/metadata/creationTimestamp").map(|made| view.now().duration_since(made));
-        if let Some(left) = waited.map(|waited| PATIENCE - waited).filter(|left| left.is_positive()) {
+        if let Some(left) = waited.map(|waited| PATIENCE - waited).filter(SignedDuration::is_positive) {
             return Plan { steps: Vec::new(), again_after: Duration::try_from(left).ok() };
         }
         tell(pod, &why(view), view.now())

@@ -78,7 +78,7 @@ fn tell(pod: &Value, why: &str, now: Timestamp) -> Plan {
         "lastProbeTime": null, "lastTransitionTime": seconds(now),
     });
     condition::set(&mut status, told);
-    let patch = change_status(exact_target(PODS, pod), json!({"status": status}));
+    let patch = change_status(exact_target(PODS, pod), status);
     [patch, event(pod, EventType::Warning, "FailedScheduling", why.to_owned())].into_iter().collect()
 }
 

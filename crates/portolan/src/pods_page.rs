@@ -17,7 +17,7 @@ pub(crate) struct PodsPage {
 }
 
 /// What a runner may do on its machine.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunnerFacts {
     /// `run` or `simulate`.
@@ -31,6 +31,26 @@ pub(crate) struct RunnerFacts {
     pub(crate) closed: Option<String>,
     /// The programs that pods can be, and where each is.
     pub(crate) programs: Vec<ProgramFacts>,
+    /// What pods' addresses, Services and names can be.
+    #[serde(default)]
+    pub(crate) network: NetworkFacts,
+}
+
+/// How pods can be reached.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NetworkFacts {
+    /// Whether the loopback interface carries pods' addresses, for programs that only listen on those.
+    pub(crate) can_add_addresses: bool,
+    /// The one command that lets it, where it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) command_that_helps: Option<String>,
+    /// Where names of Services are found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) resolver: Option<String>,
+    /// Ports of Services that cannot be listened on, each with why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_served: Vec<String>,
 }
 
 /// A program that stands for images.
@@ -79,6 +99,12 @@ impl RunnerFacts {
                 self.folder
             ));
         }
+        if let Some(command) = &self.network.command_that_helps {
+            all.push(format!(
+                "The loopback interface does not carry pods' addresses, which named and its like listen on: `{command}` lets it, from the next start on"
+            ));
+        }
+        all.extend(self.network.not_served.iter().map(|port| format!("A Service is not served: {port}")));
         all
     }
 }
@@ -93,7 +119,7 @@ mod tests {
             user,
             folder: "/var/lib/portolan/x".to_owned(),
             closed: closed.map(str::to_owned),
-            programs: Vec::new(),
+            ..RunnerFacts::default()
         }
     }
 
@@ -102,5 +128,8 @@ mod tests {
         assert!(facts(0, None).shortcomings().is_empty());
         assert!(facts(1000, None).shortcomings()[0].contains("`sudo portolan up`"));
         assert!(facts(0, Some("/root")).shortcomings()[0].contains("`chmod o+x /root`"));
+        let mut unconnected = facts(0, None);
+        unconnected.network.command_that_helps = Some("sudo setcap cap_net_admin+ep portolan".to_owned());
+        assert!(unconnected.shortcomings()[0].contains("`sudo setcap cap_net_admin+ep portolan`"));
     }
 }

@@ -11,10 +11,10 @@ use crate::server::{Server, ServerRequest};
 const PAGE: usize = 500;
 
 /// Tells of an object how far it is.
-type Judge = fn(&Value) -> WorkloadProgress;
+type ProgressOf = fn(&Value) -> WorkloadProgress;
 
 /// Kinds whose pods are waited for: where each is, and how it is judged.
-const WORKLOADS: [(&str, &str, Judge); 3] = [
+const WORKLOADS: [(&str, &str, ProgressOf); 3] = [
     ("Deployment", "/apis/apps/v1/deployments", deployment),
     ("StatefulSet", "/apis/apps/v1/statefulsets", stateful_set),
     ("Job", "/apis/batch/v1/jobs", job),

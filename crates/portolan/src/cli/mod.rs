@@ -192,7 +192,7 @@ fn print(text: &str) {
     print_bytes(text.as_bytes());
 }
 
-/// As [`print`], what need not be text.
+/// As [`print()`], what need not be text.
 fn print_bytes(bytes: &[u8]) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();

@@ -87,8 +87,14 @@ mod tests {
                 "status": {"conditions": [{"type": "Ready", "status": "True", "reason": reason}]},
             }),
         };
-        let runner =
-            RunnerFacts { pods: "run".into(), user: 0, folder: String::new(), closed: None, programs: Vec::new() };
+        let runner = RunnerFacts {
+            pods: "run".into(),
+            user: 0,
+            folder: String::new(),
+            closed: None,
+            programs: Vec::new(),
+            ..RunnerFacts::default()
+        };
         let used = PodUse {
             namespace: "apps".into(),
             name: "web".into(),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use portolan_apiserver::{ApiServer, Config, RunningServer, Workloads};
+use portolan_apiserver::{Accounts, ApiServer, Config, RunningServer, Workloads};
 use portolan_cloudflare_api::{HttpTransport, Transport};
 use portolan_cloudflare_sim::{Options as SimulatorOptions, OriginAddress};
 use portolan_engine::{Provisions, cluster_owner};
@@ -257,8 +257,12 @@ struct Cluster {
 
 impl Cluster {
     async fn start(settings: &Settings) -> Outcome<Self> {
-        let config =
-            Config { data_dir: Some(settings.data_dir.clone()), workloads: Workloads::On, ..Config::default() };
+        let config = Config {
+            data_dir: Some(settings.data_dir.clone()),
+            workloads: Workloads::On,
+            accounts: Accounts::Required,
+            ..Config::default()
+        };
         let api = ApiServer::open(config).await.map_err(not_started)?;
         let client = kube::Client::new(api.service(), "default");
         let serving = api.clone().serve(settings.listen).await.map_err(not_started)?;

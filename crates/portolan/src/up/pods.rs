@@ -13,11 +13,11 @@ use portolan_runner::machine::leftovers::end_leftovers;
 use portolan_runner::machine::programs::programs_here;
 use portolan_runner::machine::reach::{RunnerPlace, runner_place};
 use portolan_runner::machine::run_notes::RunNotes;
-use portolan_runner::network::NetworkSettings;
+use portolan_runner::network::{NetworkReport, NetworkSettings};
 use portolan_runner::node::{PodRunner, PodUsage, RunnerError, RunnerSettings, UsageMeter, WithoutProgram};
 
 use crate::failure::{Failure, Outcome};
-use crate::pods_page::{PATH, PodUse, PodsPage, ProgramFacts, RunnerFacts};
+use crate::pods_page::{NetworkFacts, PATH, PodUse, PodsPage, ProgramFacts, RunnerFacts};
 use crate::server::chain;
 
 /// The node that all pods are on.
@@ -54,6 +54,7 @@ impl Pods {
             PodMode::Simulate => WithoutProgram::Simulated,
             PodMode::Off => {
                 end_earlier(&place).await?;
+                api.tell_why_pods_wait();
                 return Ok(None);
             }
         };
@@ -68,7 +69,9 @@ impl Pods {
         let runner = PodRunner::start(client, settings).await.map_err(not_started)?;
         api.set_pod_logs(Arc::new(runner.outputs()));
         api.set_pod_streams(Arc::new(runner.doors()));
-        Ok(Some(Self { runner, facts: facts(mode, &place, &executable) }))
+        let facts =
+            RunnerFacts { network: network_facts(runner.network().report()), ..facts(mode, &place, &executable) };
+        Ok(Some(Self { runner, facts }))
     }
 
     /// What the runner may do.
@@ -102,6 +105,11 @@ fn pod_use(PodUsage { namespace, name, usage }: PodUsage) -> PodUse {
     PodUse { namespace, name, memory_bytes: usage.memory, cpu_seconds, processes: usage.processes }
 }
 
+fn network_facts(report: NetworkReport) -> NetworkFacts {
+    let NetworkReport { can_add_addresses, command_that_helps, resolver, not_served } = report;
+    NetworkFacts { can_add_addresses, command_that_helps, resolver: resolver.map(|at| at.to_string()), not_served }
+}
+
 fn facts(mode: PodMode, place: &RunnerPlace, executable: &Path) -> RunnerFacts {
     let shown = |path: &Path| path.display().to_string();
     let program = |here: portolan_runner::machine::programs::ProgramHere| ProgramFacts {
@@ -115,6 +123,7 @@ fn facts(mode: PodMode, place: &RunnerPlace, executable: &Path) -> RunnerFacts {
         folder: shown(&std::path::absolute(&place.folder).unwrap_or_else(|_| place.folder.clone())),
         closed: place.closed.as_deref().map(shown),
         programs: programs_here(executable).into_iter().map(program).collect(),
+        network: NetworkFacts::default(),
     }
 }
 

@@ -16,7 +16,7 @@ static JOB: WorldJob = WorldJob {
     seed: |_, _| (),
     objects: |_| Vec::new(),
     assert_sound: |_, _| Box::pin(std::future::ready(())),
-    essentials: |_| Box::pin(std::future::ready(Value::Null)),
+    canonical_form: |_| Box::pin(std::future::ready(Value::Null)),
     once: OncePerJob::new(),
 };
 

@@ -111,7 +111,14 @@ fn permission(account: &Account, probed: &Probed) -> Finding {
         }
         (Some(ProbeAnswer::Granted), _) => (CheckResult::Ok, format!("granted{}", on(probed))),
     };
-    Finding::new(check, &account.subject, verdict, message)
+    let finding = Finding::new(check, &account.subject, verdict, message);
+    match &finding.next {
+        Some(next) => {
+            let next = format!("{next}: {}", probed.permission.name);
+            finding.next(next)
+        }
+        None => finding,
+    }
 }
 
 fn on(probed: &Probed) -> String {

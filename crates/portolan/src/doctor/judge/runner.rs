@@ -51,7 +51,14 @@ mod tests {
             file: file.map(str::to_owned),
         };
         let programs = vec![program("tools", Some("/bin/sh")), program("named", None)];
-        RunnerFacts { pods: "run".to_owned(), user, folder: "/data/runner".to_owned(), closed: None, programs }
+        RunnerFacts {
+            pods: "run".to_owned(),
+            user,
+            folder: "/data/runner".to_owned(),
+            closed: None,
+            programs,
+            ..RunnerFacts::default()
+        }
     }
 
     #[test]

@@ -27,7 +27,14 @@ fn healthy() -> Facts {
 
 fn runner() -> RunnerFacts {
     let tools = ProgramFacts { name: "tools".into(), images: Vec::new(), file: Some("/bin/sh".into()) };
-    RunnerFacts { pods: "run".into(), user: 0, folder: "/data/runner".into(), closed: None, programs: vec![tools] }
+    RunnerFacts {
+        pods: "run".into(),
+        user: 0,
+        folder: "/data/runner".into(),
+        closed: None,
+        programs: vec![tools],
+        ..RunnerFacts::default()
+    }
 }
 
 fn cluster() -> Cluster {

@@ -120,7 +120,7 @@ impl RunnerFolders {
 
     /// Takes a pod's volumes and its containers' folders away: what is there for as long as it runs.
     pub(super) fn remove_contents(&self, uid: &str) -> io::Result<()> {
-        ["volumes", "files", "work", "beside"].iter().try_for_each(|name| remove(&self.pod(uid).join(name)))
+        ["volumes", "files", "work", "beside", "etc"].iter().try_for_each(|name| remove(&self.pod(uid).join(name)))
     }
 }
 

@@ -159,12 +159,13 @@ async fn who_attaches_sees_what_the_container_writes_from_then_on() {
     let mut container = script("a", "while [ ! -e /v/end ]; do echo tick; sleep 0.05; done; echo last");
     container["volumeMounts"] = json!([{"name": "v", "mountPath": "/v"}]);
     let volume = json!({"name": "v", "persistentVolumeClaim": {"claimName": "gate"}});
+    let gate = harbour.put_claim("gate").await;
     harbour.run(json!({"containers": [container], "volumes": [volume], "restartPolicy": "Never"}), is_up).await;
 
     let mut attach = harbour.start(&["attach", "web"]);
     let mut written = Written::by(attach.stdout.take().unwrap());
     assert_eq!(written.line().await.as_deref(), Some("tick"));
-    std::fs::write(harbour.claim("gate").join("end"), "").unwrap();
+    std::fs::write(gate.join("end"), "").unwrap();
 
     let mut last = String::new();
     while let Some(line) = written.line().await {

@@ -60,12 +60,13 @@ async fn a_log_is_followed_as_it_is_written_and_ends_with_its_container() {
     let mut container = script("a", "echo before; while [ ! -e /v/go ]; do sleep 0.05; done; echo after");
     container["volumeMounts"] = json!([{"name": "v", "mountPath": "/v"}]);
     let volume = json!({"name": "v", "persistentVolumeClaim": {"claimName": "gate"}});
+    let gate = harbour.put_claim("gate").await;
     harbour.run(json!({"containers": [container], "volumes": [volume], "restartPolicy": "Never"}), is_up).await;
 
     let mut follow = harbour.start(&["logs", "web", "--follow"]);
     let mut written = Written::by(follow.stdout.take().unwrap());
     assert_eq!(written.line().await.as_deref(), Some("before"));
-    std::fs::write(harbour.claim("gate").join("go"), "").unwrap();
+    std::fs::write(gate.join("go"), "").unwrap();
 
     assert_eq!(written.line().await.as_deref(), Some("after"));
     assert_eq!(written.line().await, None);

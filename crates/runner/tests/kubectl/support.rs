@@ -7,7 +7,7 @@ use std::process::{ExitStatus, Output, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::api::{Api, PostParams};
 use portolan_apiserver::{ApiServer, Config, RunningServer, Workloads};
 use portolan_runner::node::{PodRunner, RunnerSettings};
@@ -114,7 +114,14 @@ impl Harbour {
     }
 
     /// A folder that a pod mounts, and that is seen from here.
-    pub(crate) fn claim(&self, name: &str) -> PathBuf {
+    /// Makes a claim, and says where its files will be.
+    pub(crate) async fn put_claim(&self, name: &str) -> PathBuf {
+        let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.pods.clone().into_client(), "default");
+        let claim = json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+        });
+        claims.create(&PostParams::default(), &serde_json::from_value(claim).unwrap()).await.unwrap();
         self.home.path().join("runner/claims/default").join(name)
     }
 }

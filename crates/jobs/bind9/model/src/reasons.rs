@@ -50,8 +50,6 @@ portolan_core::reasons! {
     FIELDS_IGNORED = "FieldsIgnored";
     /// Every field has its effect.
     FIELDS_HONOURED = "FieldsHonoured";
-    /// Instance, not ready: the Secret with the key that it names does not exist, or holds none that can be used.
-    KEY_NOT_USABLE = "KeyNotUsable";
     /// Instance, not ready: pods have not started yet.
     PODS_PENDING = "PodsPending";
     /// Instance, not ready: pods end again and again.

@@ -149,12 +149,12 @@ pub struct ResolverReply {
 }
 
 /// Reads bytes from the front.
-struct Reader<'a> {
+struct QuestionReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> QuestionReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let taken = self.bytes.get(self.at..self.at.checked_add(count)?)?;
         self.at += count;
@@ -215,7 +215,7 @@ fn letter(byte: u8) -> char {
 
 /// Reads a question.
 pub fn read_query(bytes: &[u8]) -> Result<ResolverQuery, NotAsked> {
-    let mut reader = Reader { bytes, at: 0 };
+    let mut reader = QuestionReader { bytes, at: 0 };
     let head = (|| Some((reader.number()?, reader.byte()?, reader.byte()?)))();
     let Some((id, flags, _)) = head.filter(|(_, flags, _)| flags & 0x80 == 0) else { return Err(NotAsked::Noise) };
     if flags & 0x78 != 0 {
@@ -225,7 +225,7 @@ pub fn read_query(bytes: &[u8]) -> Result<ResolverQuery, NotAsked> {
     query.ok_or(NotAsked::Refused { id, code: ReplyCode::FormatError })
 }
 
-fn read_question(reader: &mut Reader<'_>, id: u16, wants_recursion: bool) -> Option<ResolverQuery> {
+fn read_question(reader: &mut QuestionReader<'_>, id: u16, wants_recursion: bool) -> Option<ResolverQuery> {
     let counts = [reader.number()?, reader.number()?, reader.number()?, reader.number()?];
     if counts[0] != 1 {
         return None;
@@ -304,12 +304,12 @@ pub fn write_question(id: u16, name: &str, kind: RecordKind) -> Vec<u8> {
 /// The addresses in another server's answer to the question of this number.
 pub fn read_addresses(bytes: &[u8], id: u16) -> Vec<RecordContent> {
     let mut found = Vec::new();
-    let mut reader = Reader { bytes, at: 0 };
+    let mut reader = QuestionReader { bytes, at: 0 };
     let _ = read_answers(&mut reader, id, &mut found);
     found
 }
 
-fn read_answers(reader: &mut Reader<'_>, id: u16, found: &mut Vec<RecordContent>) -> Option<()> {
+fn read_answers(reader: &mut QuestionReader<'_>, id: u16, found: &mut Vec<RecordContent>) -> Option<()> {
     if reader.number()? != id || reader.number()? & 0x8000 == 0 {
         return None;
     }

@@ -65,7 +65,7 @@ fn mount_token(spec: &mut Value, suffix: &str) {
     let name = there.clone().unwrap_or_else(|| format!("{TOKEN_VOLUME}{suffix}"));
     let mut is_needed = false;
     for field in ["initContainers", "containers"] {
-        for container in spec[field].as_array_mut().into_iter().flatten() {
+        for container in spec.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten() {
             if list(container, "volumeMounts").iter().any(|mount| text(mount, "mountPath") == TOKEN_FOLDER) {
                 continue;
             }
@@ -79,7 +79,7 @@ fn mount_token(spec: &mut Value, suffix: &str) {
 }
 
 fn push(object: &mut Value, field: &str, item: Value) {
-    match object[field].as_array_mut() {
+    match object.get_mut(field).and_then(Value::as_array_mut) {
         Some(items) => items.push(item),
         None => object[field] = json!([item]),
     }

@@ -12,12 +12,12 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// The zones that servers fetch from us, and where.
 #[derive(Clone, Default)]
-pub(crate) struct Seeds {
+pub(crate) struct ZoneSeeds {
     pub(crate) zones: SeedTable,
     address: Arc<Mutex<Option<SocketAddr>>>,
 }
 
-impl Seeds {
+impl ZoneSeeds {
     /// Where servers reach us, once we listen.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         *self.address.lock().unwrap_or_else(PoisonError::into_inner)

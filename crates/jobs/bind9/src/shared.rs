@@ -16,7 +16,7 @@ use portolan_engine::{Cache, Context, Handle, Referrers, Selection};
 use crate::instance_controller::server_of;
 use crate::job::Settings;
 use crate::kubernetes::Objects;
-use crate::seeding::Seeds;
+use crate::seeding::ZoneSeeds;
 
 pub(crate) struct Bind9Context {
     pub(crate) context: Arc<Context>,
@@ -28,7 +28,7 @@ pub(crate) struct Bind9Context {
     pub(crate) zones: Cache<DNSZone>,
     pub(crate) pods: Cache<Pod>,
     /// Zones that servers fetch from us.
-    pub(crate) seeds: Seeds,
+    pub(crate) seeds: ZoneSeeds,
     pub(crate) provider_passes: Handle<()>,
     pub(crate) cluster_passes: Handle<()>,
     pub(crate) instance_passes: Handle<()>,
@@ -58,7 +58,7 @@ impl Bind9Context {
             instances: Cache::of(settings.selection()),
             zones: Cache::of(settings.selection()),
             pods: Cache::of(Selection { labels: Some("app=bind9".to_owned()), ..settings.selection() }),
-            seeds: Seeds::default(),
+            seeds: ZoneSeeds::default(),
             zone_passes: Handle::new(),
             keys: Mutex::default(),
             provider_passes: Handle::new(),

@@ -32,7 +32,7 @@ use crate::zone_controller::apply::StepFailures;
 use crate::zone_controller::catalogs::Catalogs;
 use crate::zone_controller::inputs::ZoneInputs;
 use crate::zone_controller::links::ServerLinks;
-use crate::zone_controller::memory::Memory;
+use crate::zone_controller::memory::ZoneMemory;
 
 /// After how long a follower that is behind is told to look, and told of: catalogs are looked at every second, and a zone takes as long.
 const LATE: SignedDuration = SignedDuration::from_secs(5);
@@ -42,12 +42,12 @@ pub(crate) struct ZoneController {
     shared: Arc<Bind9Context>,
     links: ServerLinks,
     catalogs: Catalogs,
-    memory: Memory,
+    memory: ZoneMemory,
 }
 
 /// What is to be done about a zone.
 #[derive(Default)]
-pub(crate) struct ZonePlan {
+pub(crate) struct ZoneStepPlan {
     /// The zone's name.
     name: String,
     /// Catalogs of servers that it is written to no longer let go of it: server, follower.
@@ -69,14 +69,14 @@ impl ZoneInputs {
 
 impl ZoneController {
     pub(crate) fn new(shared: Arc<Bind9Context>) -> Self {
-        Self { shared, links: ServerLinks::default(), catalogs: Catalogs::default(), memory: Memory::default() }
+        Self { shared, links: ServerLinks::default(), catalogs: Catalogs::default(), memory: ZoneMemory::default() }
     }
 }
 
 impl Reconcile for ZoneController {
     type Object = DNSZone;
     type Inputs = ZoneInputs;
-    type Plan = ZonePlan;
+    type Plan = ZoneStepPlan;
     type Applied = StepFailures;
     type Projection = ();
 
@@ -96,7 +96,7 @@ impl Reconcile for ZoneController {
         self.look(zone).await
     }
 
-    fn plan(&self, zone: &DNSZone, inputs: &ZoneInputs) -> Result<ZonePlan, Problem> {
+    fn plan(&self, zone: &DNSZone, inputs: &ZoneInputs) -> Result<ZoneStepPlan, Problem> {
         let is_served = inputs.view.writer.is_none()
             || inputs
                 .facts
@@ -105,10 +105,10 @@ impl Reconcile for ZoneController {
                 .as_ref()
                 .is_some_and(|writer| inputs.facts.found.get(writer).is_some_and(|facts| facts.serial.is_some()));
         let stale = if is_served { inputs.stale.clone() } else { Vec::new() };
-        Ok(ZonePlan { name: zone.spec.zone_name.clone(), stale, steps: inputs.steps() })
+        Ok(ZoneStepPlan { name: zone.spec.zone_name.clone(), stale, steps: inputs.steps() })
     }
 
-    fn changes(&self, plan: &ZonePlan) -> Plan {
+    fn changes(&self, plan: &ZoneStepPlan) -> Plan {
         let target = |server: &str| Target::new("zone", server, plan.name.clone());
         let stale = plan.stale.iter().map(|(server, follower)| {
             Change::delete(
@@ -121,11 +121,11 @@ impl Reconcile for ZoneController {
         stale.chain(steps).collect()
     }
 
-    fn intent(&self, zone: &DNSZone, inputs: &ZoneInputs, plan: &ZonePlan) -> Option<Value> {
+    fn intent(&self, zone: &DNSZone, inputs: &ZoneInputs, plan: &ZoneStepPlan) -> Option<Value> {
         report::intent(zone, inputs, plan)
     }
 
-    async fn apply(&self, zone: &DNSZone, inputs: &ZoneInputs, plan: &ZonePlan) -> Result<StepFailures, Problem> {
+    async fn apply(&self, zone: &DNSZone, inputs: &ZoneInputs, plan: &ZoneStepPlan) -> Result<StepFailures, Problem> {
         let failures = self.carry_out(zone, inputs, plan).await;
         self.memory.note_steps(&zone.key(), &plan.steps);
         Ok(failures)
@@ -156,9 +156,6 @@ fn change(step: &ZoneStep, target: impl Fn(&str) -> Target) -> Change {
         ZoneStep::AddMember(server) => {
             Change::create(target(&server.to_string()), json!("follows"), "the server is to follow")
         }
-        ZoneStep::RemoveMember(server) => {
-            Change::delete(target(&server.to_string()), nothing, "the server is to have it no longer")
-        }
         ZoneStep::Refresh(server) => {
             Change::update(target(&server.to_string()), nothing, json!("refreshed"), "the server is behind")
         }
@@ -168,7 +165,7 @@ fn change(step: &ZoneStep, target: impl Fn(&str) -> Target) -> Change {
             json!("transferred"),
             "the server has what nobody wrote",
         ),
-        ZoneStep::Remove(server) => {
+        ZoneStep::RemoveMember(server) | ZoneStep::Remove(server) => {
             Change::delete(target(&server.to_string()), nothing, "the server is to have it no longer")
         }
     }

@@ -18,7 +18,7 @@ use crate::zone_controller::catalogs::CatalogOf;
 use crate::zone_controller::gather::catalog_serial;
 use crate::zone_controller::inputs::ZoneInputs;
 use crate::zone_controller::links::ServerLink;
-use crate::zone_controller::{ZoneController, ZonePlan};
+use crate::zone_controller::{ZoneController, ZoneStepPlan};
 
 /// What could not be done, by the server.
 pub(crate) type StepFailures = BTreeMap<ObjectKey, String>;
@@ -27,7 +27,7 @@ pub(crate) type StepFailures = BTreeMap<ObjectKey, String>;
 const SEEDING: Duration = Duration::from_secs(30);
 
 impl ZoneController {
-    pub(crate) async fn carry_out(&self, zone: &DNSZone, inputs: &ZoneInputs, plan: &ZonePlan) -> StepFailures {
+    pub(crate) async fn carry_out(&self, zone: &DNSZone, inputs: &ZoneInputs, plan: &ZoneStepPlan) -> StepFailures {
         let mut failures = StepFailures::new();
         let Some(name) = &inputs.name else { return failures };
         for (writer, follower) in &plan.stale {
@@ -52,7 +52,7 @@ impl ZoneController {
         name: &DomainName,
         step: &ZoneStep,
     ) -> Result<(), (ObjectKey, String)> {
-        let writer = inputs.view.writer.as_ref().map(|(writer, _)| writer.clone()).unwrap_or_else(|| zone.key());
+        let writer = inputs.view.writer.as_ref().map_or_else(|| zone.key(), |(writer, _)| writer.clone());
         let (at, taken) = match step {
             ZoneStep::Seed => (&writer, self.seed(zone, inputs, name, &writer).await),
             ZoneStep::SeedAgain | ZoneStep::Open | ZoneStep::Discard => {

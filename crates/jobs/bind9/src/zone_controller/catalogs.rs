@@ -17,7 +17,7 @@ use portolan_bind9_wire::{
 };
 use portolan_core::{ObjectKey, ZoneName};
 
-use crate::seeding::Seeds;
+use crate::seeding::ZoneSeeds;
 use crate::zone_controller::links::ServerLink;
 
 /// How long what is known of a catalog is taken for true without asking.
@@ -80,7 +80,7 @@ impl Catalogs {
         of: CatalogOf<'_>,
         zones: Vec<DomainName>,
         serial: u32,
-        seeds: &Seeds,
+        seeds: &ZoneSeeds,
     ) -> Result<(), String> {
         let slot = self.slot(of);
         let mut slot = slot.lock().await;
@@ -155,7 +155,7 @@ async fn seed(
     of: CatalogOf<'_>,
     zones: &[DomainName],
     serial: u32,
-    seeds: &Seeds,
+    seeds: &ZoneSeeds,
     operator: SocketAddr,
 ) -> Result<(), String> {
     let name = of.name();

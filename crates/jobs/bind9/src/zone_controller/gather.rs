@@ -10,6 +10,7 @@ use portolan_bind9_model::discovery::{
 };
 use portolan_bind9_model::finding::{Weight, sentence};
 use portolan_bind9_model::instance_status::PodState;
+use portolan_bind9_model::kinds::reference::InstanceReferenceWithStatus;
 use portolan_bind9_model::kinds::{DNSZone, ServerRole};
 use portolan_bind9_model::phases::ZonePhase;
 use portolan_bind9_model::zone_plan::{ZoneState, ZoneView};
@@ -24,7 +25,7 @@ use crate::zone_controller::apex::{apex, changes};
 use crate::zone_controller::catalogs::CatalogOf;
 use crate::zone_controller::inputs::ZoneInputs;
 use crate::zone_controller::links::ServerLink;
-use crate::zone_controller::look::{Sight, apex_there, by_command, by_serial};
+use crate::zone_controller::look::{ZoneSight, apex_there, by_command, by_serial};
 
 /// The server that a zone was written to last, by its status.
 pub(crate) fn written_so_far(zone: &DNSZone) -> Option<ObjectKey> {
@@ -114,7 +115,7 @@ impl ZoneController {
         }
         let stay = inputs.facts.servers.all();
         let status = zone.status.clone().unwrap_or_default();
-        let had = status.bind9_instances.iter().map(|one| one.key());
+        let had = status.bind9_instances.iter().map(InstanceReferenceWithStatus::key);
         inputs.facts.leaving = had.filter(|key| !stay.contains(key) && !theirs.contains(key)).collect();
         // A zone that cannot be served as it is written now is served as it was.
         if matches!(inputs.refusal, Some(ZonePhase::Invalid { .. })) && !is_leaving {
@@ -122,6 +123,7 @@ impl ZoneController {
         }
         self.look_at_servers(&name, &candidates, &mut inputs).await;
         self.look_at_catalogs(&name, &candidates, &mut inputs).await;
+        forget_those_without(&mut inputs);
         self.look_at_contents(zone, &name, &mut inputs).await?;
         self.look_at_lateness(zone, &mut inputs);
         inputs.repeated = self.memory.repeated(&zone.key(), &inputs.steps());
@@ -160,17 +162,17 @@ impl ZoneController {
         server: &ObjectKey,
         candidates: &[ServerCandidate],
         follows: bool,
-    ) -> Vec<Sight> {
+    ) -> Vec<ZoneSight> {
         let pods = self.shared.pods_of(server);
         let is_gone = !candidates.iter().any(|one| one.key == *server);
         let Some(ring) = self.shared.keys_of(server) else {
             let why = if is_gone { "its instance is gone" } else { "its keys are not known yet" };
             let state = if is_gone { ZoneState::Absent } else { ZoneState::Unknown };
-            return vec![Sight { state, ..Sight::none(pods.into_iter().next().unwrap_or_default(), why) }];
+            return vec![ZoneSight { state, ..ZoneSight::none(pods.into_iter().next().unwrap_or_default(), why) }];
         };
         if pods.is_empty() {
             let state = if is_gone { ZoneState::Absent } else { ZoneState::Unknown };
-            return vec![Sight { state, ..Sight::none(PodState::default(), "it has no pod yet") }];
+            return vec![ZoneSight { state, ..ZoneSight::none(PodState::default(), "it has no pod yet") }];
         }
         // Zones are written to one server. While pods are replaced there may be two for a moment.
         let several = candidates.iter().any(|one| one.key == *server && one.role == ServerRole::Secondary);
@@ -291,6 +293,15 @@ impl ZoneController {
     }
 }
 
+/// Who was to lose the zone and has lost it, and is in no catalog with it, is shown no longer.
+fn forget_those_without(inputs: &mut ZoneInputs) {
+    let (view, stale) = (&inputs.view, &inputs.stale);
+    inputs.facts.leaving.retain(|server| {
+        let has = view.leaving.get(server) != Some(&ZoneState::Absent);
+        has || view.members.contains(server) || stale.iter().any(|(_, follower)| follower == server)
+    });
+}
+
 fn note_error(inputs: &mut ZoneInputs, server: &ObjectKey, why: String) {
     if let Some(facts) = inputs.facts.found.get_mut(server) {
         facts.error.get_or_insert(why);
@@ -310,7 +321,7 @@ fn refusal_of(zone: &DNSZone, inputs: &mut ZoneInputs) -> Option<ZonePhase> {
 }
 
 /// How a zone is on all pods of a server: as it is on the one that is worst off.
-fn together(sights: &[Sight]) -> ZoneState {
+fn together(sights: &[ZoneSight]) -> ZoneState {
     let rank = |state: &ZoneState| match state {
         ZoneState::Unknown => 0,
         ZoneState::Broken => 1,
@@ -330,7 +341,7 @@ fn together(sights: &[Sight]) -> ZoneState {
     }
 }
 
-fn told(sights: &[Sight], state: ZoneState) -> ServerFacts {
+fn told(sights: &[ZoneSight], state: ZoneState) -> ServerFacts {
     let first = sights.iter().find(|one| one.error.is_some()).or_else(|| sights.first());
     let pod = first.map(|one| &one.pod).filter(|pod| !pod.name.is_empty());
     ServerFacts {

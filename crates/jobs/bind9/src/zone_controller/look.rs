@@ -12,7 +12,7 @@ use crate::zone_controller::apex::ApexThere;
 use crate::zone_controller::links::ServerLink;
 
 /// How a zone is on a pod.
-pub(crate) struct Sight {
+pub(crate) struct ZoneSight {
     pub(crate) pod: PodState,
     pub(crate) state: ZoneState,
     /// The client that was answered; none where none was.
@@ -21,7 +21,7 @@ pub(crate) struct Sight {
     pub(crate) error: Option<String>,
 }
 
-impl Sight {
+impl ZoneSight {
     /// Nothing can be told of a pod.
     pub(crate) fn none(pod: PodState, why: impl Into<String>) -> Self {
         Self { pod, state: ZoneState::Unknown, link: None, error: Some(why.into()) }
@@ -29,16 +29,16 @@ impl Sight {
 }
 
 /// Asks by command: for servers that a zone is, was or might be written to.
-pub(crate) async fn by_command(pod: PodState, links: Vec<Arc<ServerLink>>, zone: &DomainName) -> Sight {
+pub(crate) async fn by_command(pod: PodState, links: Vec<Arc<ServerLink>>, zone: &DomainName) -> ZoneSight {
     let mut refused = "it has no address yet".to_owned();
     for link in links {
         match state_by_command(&link, zone).await {
-            Ok(state) => return Sight { pod, state, link: Some(link), error: None },
+            Ok(state) => return ZoneSight { pod, state, link: Some(link), error: None },
             Err(error @ RndcError::KeyRefused { .. }) => refused = error.to_string(),
-            Err(error) => return Sight::none(pod, error.to_string()),
+            Err(error) => return ZoneSight::none(pod, error.to_string()),
         }
     }
-    Sight::none(pod, refused)
+    ZoneSight::none(pod, refused)
 }
 
 async fn state_by_command(link: &ServerLink, zone: &DomainName) -> Result<ZoneState, RndcError> {
@@ -67,7 +67,7 @@ async fn state_by_command(link: &ServerLink, zone: &DomainName) -> Result<ZoneSt
 }
 
 /// Asks for the serial alone: for servers that follow.
-pub(crate) async fn by_serial(pod: PodState, links: Vec<Arc<ServerLink>>, zone: &DomainName) -> Sight {
+pub(crate) async fn by_serial(pod: PodState, links: Vec<Arc<ServerLink>>, zone: &DomainName) -> ZoneSight {
     let mut refused = "it has no address yet".to_owned();
     for link in links {
         let state = match link.dns.soa(zone).await {
@@ -81,11 +81,11 @@ pub(crate) async fn by_serial(pod: PodState, links: Vec<Arc<ServerLink>>, zone: 
                 refused = error.to_string();
                 continue;
             }
-            Err(error) => return Sight::none(pod, error.to_string()),
+            Err(error) => return ZoneSight::none(pod, error.to_string()),
         };
-        return Sight { pod, state, link: Some(link), error: None };
+        return ZoneSight { pod, state, link: Some(link), error: None };
     }
-    Sight::none(pod, refused)
+    ZoneSight::none(pod, refused)
 }
 
 /// What stands at a zone's apex: SOA and NS records, and addresses of the name servers that lie in it, there or wanted.

@@ -13,7 +13,7 @@ use portolan_core::ObjectKey;
 type Standing = (ZoneContents, (String, i64), u32);
 
 #[derive(Default)]
-struct ZoneMemory {
+struct RememberedZone {
     stood: Option<Standing>,
     behind: BTreeMap<ObjectKey, Timestamp>,
     steps: (Vec<ZoneStep>, u32),
@@ -21,12 +21,12 @@ struct ZoneMemory {
 
 /// What is remembered of all zones.
 #[derive(Default)]
-pub(crate) struct Memory {
-    zones: Mutex<BTreeMap<ObjectKey, ZoneMemory>>,
+pub(crate) struct ZoneMemory {
+    zones: Mutex<BTreeMap<ObjectKey, RememberedZone>>,
 }
 
-impl Memory {
-    fn zones(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, ZoneMemory>> {
+impl ZoneMemory {
+    fn zones(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, RememberedZone>> {
         self.zones.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_follower_is_behind_since_it_was_first_seen_so_and_no_longer_once_it_stands() {
-        let (memory, at) = (Memory::default(), |second| Timestamp::from_second(second).unwrap());
+        let (memory, at) = (ZoneMemory::default(), |second| Timestamp::from_second(second).unwrap());
 
         assert_eq!(memory.behind(&key("z"), &key("s"), false, at(10)).as_secs(), 0);
         assert_eq!(memory.behind(&key("z"), &key("s"), false, at(14)).as_secs(), 4);
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn steps_that_are_taken_again_are_counted_and_others_begin_anew() {
-        let (memory, steps) = (Memory::default(), [ZoneStep::Update]);
+        let (memory, steps) = (ZoneMemory::default(), [ZoneStep::Update]);
         assert_eq!(memory.repeated(&key("z"), &steps), 0);
         memory.note_steps(&key("z"), &steps);
         memory.note_steps(&key("z"), &steps);

@@ -15,7 +15,7 @@ use portolan_core::{ConditionStatus, Problem, condition, merge};
 use portolan_engine::{Notice, Report};
 use serde_json::{Value, json};
 
-use crate::zone_controller::ZonePlan;
+use crate::zone_controller::ZoneStepPlan;
 use crate::zone_controller::apply::StepFailures;
 use crate::zone_controller::inputs::ZoneInputs;
 
@@ -47,7 +47,7 @@ fn shows_phases(zone: &DNSZone) -> bool {
 
 /// What is stored before steps are taken: what is about to be done, where that is to be seen; and the servers, so that none is forgotten
 /// that got the zone.
-pub(crate) fn intent(zone: &DNSZone, inputs: &ZoneInputs, plan: &ZonePlan) -> Option<Value> {
+pub(crate) fn intent(zone: &DNSZone, inputs: &ZoneInputs, plan: &ZoneStepPlan) -> Option<Value> {
     if zone.metadata.deletion_timestamp.is_some() {
         return None;
     }
@@ -67,7 +67,7 @@ pub(crate) fn intent(zone: &DNSZone, inputs: &ZoneInputs, plan: &ZonePlan) -> Op
 }
 
 /// Steps were taken: another pass sees what came of them.
-pub(crate) fn taken(zone: &DNSZone, inputs: &ZoneInputs, plan: &ZonePlan, failures: &StepFailures) -> Report {
+pub(crate) fn taken(zone: &DNSZone, inputs: &ZoneInputs, plan: &ZoneStepPlan, failures: &StepFailures) -> Report {
     let mut facts = inputs.facts.clone();
     for (server, why) in failures {
         facts.found.entry(server.clone()).or_default().error = Some(why.clone());
@@ -179,8 +179,8 @@ fn ended(zone: &DNSZone, inputs: &ZoneInputs, facts: &ZoneFacts) -> Report {
         _ => None,
     };
     let again = match &phase {
-        _ if inputs.waits => SOON,
-        ZonePhase::Succeeded { .. } => SETTLED,
+        _ if inputs.waits || loses(inputs) => SOON,
+        ZonePhase::Succeeded { .. } if facts.leaving.is_empty() => SETTLED,
         _ => AFTER_TROUBLE,
     };
     let conditions = phase.conditions();
@@ -193,12 +193,20 @@ fn ended(zone: &DNSZone, inputs: &ZoneInputs, facts: &ZoneFacts) -> Report {
     }
 }
 
+/// Whether a server that answers is about to lose the zone.
+fn loses(inputs: &ZoneInputs) -> bool {
+    let answers = |server| inputs.view.leaving.get(server).is_some_and(|state| *state != ZoneState::Unknown);
+    inputs.facts.leaving.iter().any(answers)
+}
+
 fn refused(zone: &DNSZone, inputs: &ZoneInputs, phase: &ZonePhase) -> Report {
     let status = match phase {
         ZonePhase::Invalid { .. } => keeping(zone, json!({})),
         _ => inputs.facts.status(&status_of(zone), inputs.now.unwrap_or_default()),
     };
-    Report { status, conditions: phase.conditions(), events: news(zone, phase), ..Report::default() }
+    let again = if loses(inputs) { Some(SOON) } else { (!inputs.facts.leaving.is_empty()).then_some(AFTER_TROUBLE) };
+    let again = again.filter(|_| !matches!(phase, ZonePhase::Invalid { .. }));
+    Report { status, conditions: phase.conditions(), events: news(zone, phase), again, ..Report::default() }
 }
 
 /// An event where the phase ended otherwise than the one before.

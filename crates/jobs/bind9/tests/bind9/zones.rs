@@ -1,5 +1,9 @@
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::StreamExt as _;
+use kube::api::{Api, ApiResource, DynamicObject, WatchEvent, WatchParams};
+use portolan_bind9::model::kinds::DNSZone;
 use portolan_bind9_wire::{ResponseCode, TypeCode};
 use serde_json::{Value, json};
 
@@ -121,7 +125,10 @@ async fn scenario_32_and_37_a_zone_that_a_primary_lost_comes_back_complete_and_n
     let before = servers.serial(PRIMARY, "one.example").await.unwrap();
 
     servers.kill(PRIMARY);
+    servers.world.cluster.annotate("DNSZone/dns/one", "portolan.dev/reconcile-at", "1").await;
+    servers.until_ready("one", "False/PrimaryFailed").await;
     servers.start(PRIMARY).await;
+    servers.until_ready("one", READY).await;
     assert_eq!(servers.serial(PRIMARY, "one.example").await, Some(before), "what is on its disk is served at once");
 
     servers.kill(PRIMARY);
@@ -235,4 +242,88 @@ async fn scenario_19_24_25_and_27_zones_that_nobody_may_serve_are_told_so_and_to
     servers.world.cluster.delete("DNSZone/dns/first").await;
     servers.until_ready("second", READY).await;
     assert!(servers.serial(PRIMARY, "example.com").await.is_some(), "the second takes over");
+}
+
+/// What a watcher sees of the conditions `Progressing` and `Ready` of zones, each reason once in its order.
+fn watched(servers: &Servers) -> Arc<Mutex<Vec<String>>> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let resource = ApiResource::erase::<DNSZone>(&());
+    let api: Api<DynamicObject> = Api::namespaced_with(servers.world.cluster.client().clone(), "dns", &resource);
+    let kept = Arc::clone(&seen);
+    tokio::spawn(async move {
+        let stream = api.watch(&WatchParams::default(), "0").await.unwrap();
+        let mut stream = std::pin::pin!(stream);
+        while let Some(Ok(event)) = stream.next().await {
+            let (WatchEvent::Added(zone) | WatchEvent::Modified(zone)) = event else { continue };
+            let conditions = zone.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let mut kept = kept.lock().unwrap();
+            for one in conditions.iter().filter(|one| one["status"] == "True") {
+                let said = format!("{}/{}", one["type"], one["reason"]).replace('"', "");
+                if !kept.contains(&said) {
+                    kept.push(said);
+                }
+            }
+        }
+    });
+    seen
+}
+
+#[tokio::test]
+async fn scenario_4_18_and_20_a_watcher_sees_each_phase_and_a_server_that_is_selected_no_longer_loses_the_zone() {
+    let Some(mut servers) = servers().await else {
+        tell("there is no named: no zone was served");
+        return;
+    };
+    let spec = json!({"primary": {"replicas": 2}, "secondary": {"replicas": 1, "labels": {"tier": "b"}}});
+    servers.apply("Bind9Cluster", "dns/main", spec).await;
+    let all = [PRIMARY, "main-primary-1", SECONDARY];
+    servers.run(&all).await;
+    let seen = watched(&servers);
+    servers.apply("DNSZone", "dns/one", zone("example.com", json!({}))).await;
+    servers.until_ready("one", READY).await;
+
+    let message = servers.world.cluster.message("DNSZone/dns/one").await;
+    assert_eq!(message, "Configured on 2 primary server(s) and 1 secondary server(s)");
+    let phases = ["PrimaryReconciling", "PrimaryReconciled", "SecondaryReconciling", "SecondaryReconciled"];
+    let expected: Vec<String> =
+        phases.iter().map(|one| format!("Progressing/{one}")).chain(["Ready/ReconcileSucceeded".to_owned()]).collect();
+    let told = || -> Vec<String> {
+        let all = seen.lock().unwrap().clone();
+        all.into_iter().filter(|one| !one.starts_with("Available")).collect()
+    };
+    eventually("the watcher sees the end", async || told().contains(&expected[4]).then_some(())).await;
+    assert_eq!(told(), expected);
+    let serials = [servers.serial(all[0], "example.com").await, servers.serial(all[1], "example.com").await];
+    assert!(serials[0].is_some() && serials[0] == serials[1], "{serials:?}");
+
+    let selector = json!([{"selector": {"matchLabels": {"tier": "b"}}}, {"selector": {"matchLabels": {"bindy.firestoned.io/role": "primary"}}}]);
+    let mut spec = zone("example.com", json!({"bind9InstancesFrom": selector}));
+    spec.as_object_mut().unwrap().remove("clusterRef");
+    servers.world.cluster.replace(&crate::world::object("DNSZone", "dns/one", spec.clone())).await;
+    spec["bind9InstancesFrom"] = json!([{"selector": {"matchLabels": {"bindy.firestoned.io/role": "primary"}}}]);
+    servers.world.cluster.replace(&crate::world::object("DNSZone", "dns/one", spec)).await;
+    is_gone(&servers, SECONDARY, "example.com").await;
+    eventually("the status has two servers", async || {
+        let status = servers.status("one").await;
+        (status["bind9Instances"].as_array()?.len() == 2).then_some(())
+    })
+    .await;
+    assert_eq!(servers.serial(all[0], "example.com").await, servers.serial(all[1], "example.com").await);
+}
+
+#[tokio::test]
+async fn scenario_40_a_server_that_does_not_answer_is_waited_for_unless_the_user_says_otherwise() {
+    let Some(mut servers) = cluster(0).await else { return };
+    servers.apply("DNSZone", "dns/one", zone("example.com", json!({}))).await;
+    servers.until_ready("one", READY).await;
+    servers.kill(PRIMARY);
+    let id = "DNSZone/dns/one";
+    servers.world.cluster.delete(id).await;
+    eventually("it says whom it waits for", async || {
+        servers.world.cluster.message(id).await.contains("servers do not answer").then_some(())
+    })
+    .await;
+
+    servers.world.cluster.annotate(id, "bindy.firestoned.io/orphan", "true").await;
+    eventually("it is gone", async || servers.world.cluster.get(id).await.is_none().then_some(())).await;
 }

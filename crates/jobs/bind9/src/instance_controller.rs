@@ -17,7 +17,7 @@ use portolan_engine::{Outcome, Profile, Projected, Reconcile, Report};
 
 use crate::instance_controller::inputs::InstanceInputs;
 use crate::instance_controller::plan::InstancePlan;
-pub(crate) use crate::instance_controller::running::RunningFiles;
+pub(crate) use crate::instance_controller::running::{RunningFiles, algorithm, limits};
 use crate::shared::Bind9Context;
 
 /// Reconciles instances.
@@ -43,6 +43,7 @@ impl Reconcile for InstanceController {
     fn seen(&self, key: &ObjectKey, _: Option<&Projected<()>>, after: Option<&Projected<()>>) {
         if after.is_none() {
             self.shared.forget_reads(key);
+            self.shared.forget_keys(key);
         }
     }
 
@@ -80,6 +81,15 @@ impl Reconcile for InstanceController {
             Outcome::Applied { inputs, plan, applied } => report::told(instance, inputs, plan, applied),
             Outcome::Unchanged { inputs, plan } => report::told(instance, inputs, plan, &[]),
             Outcome::Failed(failure) => Report::failed(failure.problem),
+        }
+    }
+
+    /// Zones are written with the keys that are stored by now.
+    fn remember(&self, instance: &Bind9Instance, outcome: Outcome<'_, Self>) {
+        if let Outcome::Applied { inputs, plan, .. } | Outcome::Unchanged { inputs, plan } = outcome
+            && let Some(ring) = plan.ring.as_ref().or(inputs.stored.as_ref())
+        {
+            self.shared.note_keys(instance, ring);
         }
     }
 }

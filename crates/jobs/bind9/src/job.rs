@@ -1,5 +1,6 @@
 //! The job as a whole: its controllers, and who runs when what changes.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
@@ -13,9 +14,13 @@ use crate::cluster_controller::ClusterController;
 use crate::instance_controller::{InstanceController, RunningFiles, server_of};
 use crate::provider_controller::ProviderController;
 use crate::shared::{Bind9Context, ReadKind, follow_caches};
+use crate::zone_controller::ZoneController;
 
 /// Where clusters of providers are made unless their users say otherwise; the older operator's place.
 pub(crate) const NAMESPACE: &str = "bindy-system";
+
+/// The port by which servers fetch zones from us: policies of a network have to let it through.
+const SEED_PORT: u16 = 5310;
 
 /// How the job runs.
 #[derive(Clone, Debug)]
@@ -24,18 +29,26 @@ pub struct Settings {
     pub operator_namespace: String,
     /// The namespaces that are looked at; all where empty.
     pub watch_namespaces: Vec<String>,
+    /// Where servers fetch zones that are being seeded. Port 0 is one that is free.
+    pub seed_address: SocketAddr,
     /// Where servers listen: on all addresses of their pods, unless pods share a network.
     pub pod_address: PodAddress,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { operator_namespace: NAMESPACE.to_owned(), watch_namespaces: Vec::new(), pod_address: PodAddress::Any }
+        Self {
+            operator_namespace: NAMESPACE.to_owned(),
+            watch_namespaces: Vec::new(),
+            seed_address: (Ipv4Addr::LOCALHOST, 0).into(),
+            pod_address: PodAddress::Any,
+        }
     }
 }
 
 impl Settings {
-    /// The settings that the older operator's variables say: `BINDY_WATCH_NAMESPACES`, a list with commas, and `POD_NAMESPACE`.
+    /// The settings that the older operator's variables say: `BINDY_WATCH_NAMESPACES`, a list with commas, and `POD_NAMESPACE`; and where
+    /// servers reach us, which is `POD_IP`.
     pub fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
         let said = |name: &str| variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let namespaces = said("BINDY_WATCH_NAMESPACES").unwrap_or_default();
@@ -43,6 +56,9 @@ impl Settings {
         Self {
             operator_namespace: said("POD_NAMESPACE").unwrap_or_else(|| NAMESPACE.to_owned()),
             watch_namespaces: listed.collect(),
+            seed_address: said("POD_IP")
+                .and_then(|ip| ip.parse::<IpAddr>().ok())
+                .map_or_else(|| Self::default().seed_address, |ip| (ip, SEED_PORT).into()),
             ..Self::default()
         }
     }
@@ -72,7 +88,11 @@ fn tasks(context: &Arc<Context>, settings: Settings, shutdown: &CancellationToke
         shared.instances.into_task(context, shutdown.clone()),
         provider_controller(&shared).into_task(shutdown.clone()),
         cluster_controller(&shared).into_task(shutdown.clone()),
+        shared.zones.into_task(context, shutdown.clone()),
+        shared.pods.into_task(context, shutdown.clone()),
         instance_controller(&shared).into_task(shutdown.clone()),
+        zone_controller(&shared).into_task(shutdown.clone()),
+        shared.seeds.task(shared.settings.seed_address, shutdown.clone()),
     ]
 }
 
@@ -119,6 +139,13 @@ fn instance_controller(shared: &Arc<Bind9Context>) -> Controller<InstanceControl
             let key = key_seen(&seen, |one| &one.metadata);
             with_readers(&maps, ReadKind::ConfigMap, &key, of_server(seen, |one| &one.metadata))
         })
+}
+
+fn zone_controller(shared: &Arc<Bind9Context>) -> Controller<ZoneController> {
+    let reconciler = Arc::new(ZoneController::new(Arc::clone(shared)));
+    Controller::with_handle(Arc::clone(&shared.context), reconciler, shared.zone_passes.clone())
+        .select(shared.settings.selection())
+        .after(ready(shared))
 }
 
 /// The instance that an object belongs to. One that is gone made its instance run before, which runs again by itself.

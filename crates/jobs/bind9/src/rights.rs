@@ -24,9 +24,9 @@ fn rules() -> Vec<RoleRule> {
 const RULES: &[RoleRule] = &[
     RoleRule::cluster(
         OURS,
-        &["clusterbind9providers"],
+        &["clusterbind9providers", "dnszones"],
         &["get", "list", "watch", "patch"],
-        "providers; their finalizer",
+        "providers and zones; their finalizers",
     ),
     RoleRule::cluster(
         OURS,
@@ -36,7 +36,7 @@ const RULES: &[RoleRule] = &[
     ),
     RoleRule::cluster(
         OURS,
-        &["clusterbind9providers/status", "bind9clusters/status", "bind9instances/status"],
+        &["clusterbind9providers/status", "bind9clusters/status", "bind9instances/status", "dnszones/status"],
         &["patch"],
         "how they stand",
     ),

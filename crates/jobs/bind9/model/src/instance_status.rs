@@ -4,6 +4,7 @@ use portolan_core::condition::READY;
 use portolan_core::{ConditionStatus, NewCondition, rfc3339};
 use serde_json::{Value, json};
 
+use crate::defaults;
 use crate::finding::{Finding, Weight, sentence};
 use crate::keys::{KeyPolicy, KeyRing};
 use crate::reasons;
@@ -22,6 +23,10 @@ pub struct PodState {
     pub uid: String,
     /// Where it is reached, once it runs.
     pub address: Option<String>,
+    /// The port by which it answers.
+    pub dns_port: u16,
+    /// The port by which it is controlled.
+    pub control_port: u16,
     /// How often its server was started: one that starts reads what is there.
     pub restarts: i64,
     /// Whether it is ready.
@@ -46,12 +51,22 @@ impl PodState {
             name: pod["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
             uid: pod["metadata"]["uid"].as_str().unwrap_or_default().to_owned(),
             address: pod["status"]["podIP"].as_str().filter(|_| pod["status"]["phase"] == "Running").map(str::to_owned),
+            dns_port: port(pod, "dns-tcp").unwrap_or(defaults::DNS_PORT),
+            control_port: port(pod, "rndc").unwrap_or(defaults::CONTROL_PORT),
             restarts: statuses.into_iter().flatten().filter_map(|one| one["restartCount"].as_i64()).sum(),
             ready: conditions.into_iter().flatten().any(is_ready),
             crashing: statuses.into_iter().flatten().any(crashes),
             pending: pod["status"]["phase"].as_str().is_none_or(|phase| phase == "Pending"),
         })
     }
+}
+
+/// A port of a pod, by the name that it has there.
+fn port(pod: &Value, name: &str) -> Option<u16> {
+    let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+    let mut ports = containers.filter_map(|one| one["ports"].as_array()).flatten();
+    let found = ports.find(|one| one["name"] == name)?;
+    found["containerPort"].as_u64().and_then(|number| u16::try_from(number).ok())
 }
 
 /// How an instance stands by its pods, of which there are to be so many.

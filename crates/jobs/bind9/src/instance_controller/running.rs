@@ -9,7 +9,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
-use portolan_bind9_model::defaults;
 use portolan_bind9_model::instance_status::PodState;
 use portolan_bind9_model::keys::{KeyRing, TsigKey};
 use portolan_bind9_model::kinds::keys::RndcAlgorithm;
@@ -18,7 +17,7 @@ use portolan_bind9_wire::{HmacAlgorithm, HmacKey, RndcClient, RndcCommand, RndcE
 use crate::instance_controller::plan::InstancePlan;
 
 /// A server that does not answer must not hold up others.
-fn limits() -> ServerLimits {
+pub(crate) fn limits() -> ServerLimits {
     ServerLimits {
         connect: Duration::from_secs(2),
         answer: Duration::from_secs(5),
@@ -72,7 +71,7 @@ impl RunningFiles {
 async fn ask(pod: &PodState, ring: &KeyRing, version: &str) -> Result<(), String> {
     let address: IpAddr =
         pod.address.as_deref().unwrap_or_default().parse().map_err(|_| "it has no address".to_owned())?;
-    let server = SocketAddr::new(address, defaults::CONTROL_PORT);
+    let server = SocketAddr::new(address, pod.control_port);
     let mut refused = "it takes no key".to_owned();
     for key in ring.valid_for(|set| &set.control) {
         match ask_with(server, key, version).await {
@@ -96,7 +95,8 @@ pub(crate) async fn ask_with(server: SocketAddr, key: &TsigKey, version: &str) -
     Ok(client.call(&RndcCommand::Status).await?.contains(version))
 }
 
-fn algorithm(algorithm: RndcAlgorithm) -> HmacAlgorithm {
+/// What a key signs with, as the clients know it.
+pub(crate) fn algorithm(algorithm: RndcAlgorithm) -> HmacAlgorithm {
     match algorithm {
         RndcAlgorithm::HmacSha1 => HmacAlgorithm::Sha1,
         RndcAlgorithm::HmacSha224 => HmacAlgorithm::Sha224,

@@ -6,7 +6,7 @@ use portolan_testkit::process::Processes;
 use portolan_testkit::{Builder, OperatorProcess, World, WorldJob};
 use serde_json::{Value, json};
 
-static JOB: WorldJob = WorldJob {
+pub(crate) static JOB: WorldJob = WorldJob {
     definition: &portolan_bind9::JOB,
     account: "",
     zone: "",

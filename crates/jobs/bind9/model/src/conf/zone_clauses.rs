@@ -24,9 +24,10 @@ pub enum ZoneForm<'a> {
     Catalog,
 }
 
-/// The file of a zone: the same while it is seeded and when it is open.
-pub fn zone_file(zone: &ZoneName) -> String {
-    format!("{}-{}.db", names::digest(&[zone.as_str()]), shown(zone.as_str()))
+/// The file of a zone: the same while it is seeded and when it is open, and another one for every seed, since a server that finds a file of
+/// an earlier life would load that instead of fetching the zone.
+pub fn zone_file(zone: &ZoneName, serial: u32) -> String {
+    format!("{}-{}-{serial}.db", names::digest(&[zone.as_str()]), shown(zone.as_str()))
 }
 
 /// Letters that are safe in the name of a file.
@@ -75,6 +76,7 @@ pub fn zone_clauses(file: &str, form: ZoneForm<'_>) -> String {
         ZoneForm::Catalog => vec![
             Clause::words("type primary"),
             file,
+            Clause::words("masterfile-format raw"),
             lists("allow-update", &["bindy-updaters"]),
             lists("allow-query", &["bindy-servers"]),
             lists("also-notify", &["bindy-followers"]),
@@ -121,10 +123,11 @@ mod tests {
 
     #[test]
     fn files_of_zones_have_names_of_their_own_whatever_the_case_and_no_way_up() {
-        let file = |name: &str| zone_file(&ZoneName::parse(name).unwrap());
+        let file = |name: &str| zone_file(&ZoneName::parse(name).unwrap(), 7);
 
         assert_eq!(file("Example.com"), file("example.com"));
         assert_ne!(file("a.example"), file("b.example"));
+        assert_ne!(file("a.example"), zone_file(&ZoneName::parse("a.example").unwrap(), 8), "each seed has its own");
         assert!(!file("_msdcs.example.com").contains('/'));
     }
 }

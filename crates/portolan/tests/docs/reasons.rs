@@ -13,6 +13,10 @@ pub const PAGE: &str = "docs/troubleshooting.md";
 /// Lists of reasons that are no single job's.
 const SHARED: [&[Reason]; 2] = [portolan_core::reasons::ALL, portolan_exposure::reasons::ALL];
 
+/// Jobs that stand beside the list of jobs and that nobody can start yet, and where their reasons are: the page is for those who
+/// meet a reason. A job that is in the list has no place here.
+const NOT_STARTED: [(&str, &str); 1] = [("bind9", "crates/jobs/bind9/model/src/reasons.rs")];
+
 /// Every list of reasons in the sources.
 fn lists() -> impl Iterator<Item = &'static [Reason]> {
     SHARED.into_iter().chain(portolan_jobs::ALL.iter().flat_map(|job| job.sheet.reasons).copied())
@@ -94,9 +98,12 @@ fn is_of_name(one: char) -> bool {
     one.is_ascii_uppercase() || one == '_'
 }
 
-/// The number of lists that the sources declare.
+/// The number of lists that the sources declare, but for those of jobs that cannot be started.
 pub fn declared(root: &Path) -> usize {
-    sources(root).iter().map(|(_, text)| text.matches("reasons! {\n    ///").count()).sum()
+    let is_listed = |name: &str| portolan_jobs::ALL.iter().any(|job| job.sheet.name == name);
+    let left_out = |path: &Path| NOT_STARTED.iter().any(|(job, file)| !is_listed(job) && path.ends_with(file));
+    let lists = sources(root).into_iter().filter(|(path, _)| !left_out(path));
+    lists.map(|(_, text)| text.matches("reasons! {\n    ///").count()).sum()
 }
 
 /// The number of lists that are looked at here.
